@@ -1,0 +1,242 @@
+//! One way for data: an outcome and where it came from, met with the payment as it is (design §5).
+//!
+//! Pure. The charge's answer, a notification, a look-up and the reconciler all come through here.
+
+use serde_json::json;
+
+use super::draft::Draft;
+use super::{Review, Surplus, SurplusPolicy};
+use crate::attempt::transition::{Move, transition};
+use crate::attempt::{Attempt, AttemptStatus};
+use crate::channel_ref::ChannelRef;
+use crate::clock::Timestamp;
+use crate::event::EventKind;
+use crate::failure::Failure;
+use crate::id::{AttemptId, RefundId, SurplusId};
+use crate::money::Money;
+use crate::outcome::{Outcome, Source, Taken};
+use crate::refund::{Origin, Refund, RefundOf, RefundStatus};
+use crate::secret::{Sealed, sha256};
+
+/// What is seen of an attempt.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Which attempt.
+    pub attempt: AttemptId,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Who told us.
+    pub source: Source,
+    /// The outcome's action, sealed for its place.
+    pub action: Option<Sealed>,
+}
+
+/// Applies an observation to the draft. An attempt that is not of this payment changes nothing.
+pub fn observe(draft: &mut Draft, seen: &Observation, policy: SurplusPolicy) {
+    let Some(index) = draft.after.attempts.iter().position(|attempt| attempt.id == seen.attempt) else { return };
+    let attempt = draft.after.attempts[index].clone();
+    if let Some((code, detail)) = disagreement(&attempt, &seen.outcome) {
+        // A message told twice must not open the review twice.
+        if draft.after.review.as_ref().is_none_or(|review| review.detail != detail) {
+            draft.note("mismatch", Some(seen.source), json!({ "attempt": attempt.id, "code": code, "detail": detail }));
+            draft.after.review = Some(Review { code: code.to_owned(), detail });
+        }
+        return;
+    }
+    let known_txn = match (&attempt.channel_txn, taken(&seen.outcome)) {
+        (Some(known), Some(told)) => *known == told.txn,
+        (None, Some(_)) => !matches!(attempt.status, AttemptStatus::Succeeded | AttemptStatus::Authorized),
+        (_, None) => true,
+    };
+    let released_money = attempt.released && matches!(seen.outcome, Outcome::Paid(_)) && attempt.status != AttemptStatus::Succeeded;
+    let step = if released_money { Move::Surplus } else { transition(attempt.status, &seen.outcome, known_txn) };
+    match step {
+        Move::Stay => stay(draft, index, seen),
+        Move::Note => {
+            let detail = json!({ "attempt": attempt.id, "status": attempt.status, "outcome": name(&seen.outcome) });
+            draft.note("ignored", Some(seen.source), detail);
+        }
+        Move::Become(status) => become_status(draft, index, status, seen),
+        Move::Adopt => {
+            let elsewhere = draft.after.live().is_some() || draft.after.paid_attempt().is_some();
+            if elsewhere {
+                surplus(draft, &attempt, seen, policy);
+            } else {
+                become_status(draft, index, AttemptStatus::Succeeded, seen);
+            }
+        }
+        Move::Surplus => surplus(draft, &attempt, seen, policy),
+        Move::Review => {
+            let detail = format!("{} on attempt {} that is {}", name(&seen.outcome), attempt.id, attempt.status.as_str());
+            draft.note("review", Some(seen.source), json!({ "attempt": attempt.id, "detail": detail }));
+            draft.after.review = Some(Review { code: "unexpected_outcome".to_owned(), detail });
+        }
+    }
+}
+
+/// The public name of an outcome, for the timeline.
+pub const fn name(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Waiting { .. } => "waiting",
+        Outcome::Paid(_) => "paid",
+        Outcome::Authorized(_) => "authorized",
+        Outcome::Declined(_) => "declined",
+        Outcome::DeclinedOpen(_) => "declined_open",
+        Outcome::Closed => "closed",
+        Outcome::AbsentFinal => "absent_final",
+        Outcome::AbsentYet => "absent_yet",
+        Outcome::NotAccepted(_) => "not_accepted",
+        Outcome::NotSent(_) => "not_sent",
+        Outcome::InProgress => "in_progress",
+        Outcome::Unknown(_) => "unknown",
+    }
+}
+
+fn taken(outcome: &Outcome) -> Option<&Taken> {
+    match outcome {
+        Outcome::Paid(taken) | Outcome::Authorized(taken) => Some(taken),
+        Outcome::Waiting { .. }
+        | Outcome::Declined(_)
+        | Outcome::DeclinedOpen(_)
+        | Outcome::Closed
+        | Outcome::AbsentFinal
+        | Outcome::AbsentYet
+        | Outcome::NotAccepted(_)
+        | Outcome::NotSent(_)
+        | Outcome::InProgress
+        | Outcome::Unknown(_) => None,
+    }
+}
+
+fn failure(outcome: &Outcome) -> Option<&Failure> {
+    match outcome {
+        Outcome::Declined(failure) | Outcome::DeclinedOpen(failure) | Outcome::NotAccepted(failure) => Some(failure),
+        Outcome::Waiting { .. }
+        | Outcome::Paid(_)
+        | Outcome::Authorized(_)
+        | Outcome::Closed
+        | Outcome::AbsentFinal
+        | Outcome::AbsentYet
+        | Outcome::NotSent(_)
+        | Outcome::InProgress
+        | Outcome::Unknown(_) => None,
+    }
+}
+
+/// Money of another amount or currency than the attempt's is never taken as the payment (I6); both values are kept.
+fn disagreement(attempt: &Attempt, outcome: &Outcome) -> Option<(&'static str, String)> {
+    let told = taken(outcome)?.amount?;
+    if told.currency != attempt.amount.currency {
+        return Some(("currency_mismatch", format!("attempt {} is over {}, the channel says {told}", attempt.id, attempt.amount)));
+    }
+    (told.minor != attempt.amount.minor)
+        .then(|| ("amount_mismatch", format!("attempt {} is over {}, the channel says {told}", attempt.id, attempt.amount)))
+}
+
+/// An observation that moves nothing can still bring the buyer's action or the transaction's id.
+fn stay(draft: &mut Draft, index: usize, seen: &Observation) {
+    let attempt = &mut draft.after.attempts[index];
+    if attempt.is_live()
+        && let Some(action) = &seen.action
+    {
+        attempt.action = Some(action.clone());
+    }
+    if attempt.channel_txn.is_none()
+        && let Outcome::Waiting { txn: Some(txn), .. } = &seen.outcome
+    {
+        attempt.channel_txn = Some(txn.clone());
+    }
+}
+
+fn become_status(draft: &mut Draft, index: usize, status: AttemptStatus, seen: &Observation) {
+    let attempt = &mut draft.after.attempts[index];
+    let was = attempt.status;
+    attempt.status = status;
+    if let Some(taken) = taken(&seen.outcome) {
+        attempt.channel_txn = Some(taken.txn.clone());
+        attempt.failure = None;
+    }
+    if let Outcome::Waiting { txn: Some(txn), .. } = &seen.outcome {
+        attempt.channel_txn = Some(txn.clone());
+    }
+    if let Some(failure) = failure(&seen.outcome) {
+        attempt.failure = Some(failure.clone());
+    }
+    if let Some(action) = &seen.action {
+        attempt.action = Some(action.clone());
+    }
+    if !attempt.is_live() {
+        attempt.due_at = None;
+        // What the buyer could do is over, and so is the reason to keep it.
+        attempt.action = None;
+    }
+    let detail = json!({
+        "attempt": attempt.id, "from": was, "to": status, "outcome": name(&seen.outcome),
+        "channel_txn": attempt.channel_txn, "failure": attempt.failure,
+    });
+    draft.note("attempt", Some(seen.source), detail);
+    let settles = draft.after.review.as_ref().is_some_and(|review| is_about_money_coming(&review.code));
+    if settles && matches!(status, AttemptStatus::Succeeded) {
+        draft.after.review = None;
+    }
+}
+
+/// Reviews that end by themselves once the right money is there.
+fn is_about_money_coming(code: &str) -> bool {
+    matches!(code, "amount_mismatch" | "currency_mismatch" | "unresolved")
+}
+
+/// Books money beside the payment, once per account and transaction, and by policy its refund with it.
+fn surplus(draft: &mut Draft, attempt: &Attempt, seen: &Observation, policy: SurplusPolicy) {
+    let Some(taken) = taken(&seen.outcome) else { return };
+    let known = draft.after.surpluses.iter().any(|row| row.account == attempt.account && row.channel_txn == taken.txn);
+    if known {
+        return;
+    }
+    let now = draft.now();
+    let seed = sha256(format!("{}/{}/{}", draft.after.id, attempt.account, taken.txn).as_bytes());
+    let row = Surplus {
+        id: SurplusId::derived(&seed),
+        attempt_id: attempt.id.clone(),
+        account: attempt.account.clone(),
+        channel_txn: taken.txn.clone(),
+        amount: taken.amount.unwrap_or(attempt.amount),
+        at: now,
+    };
+    let detail = json!({ "surplus": row.id, "attempt": attempt.id, "channel_txn": row.channel_txn, "amount": row.amount.minor, "policy": policy });
+    draft.note("surplus", Some(seen.source), detail.clone());
+    match policy {
+        SurplusPolicy::Refund => draft.after.refunds.push(surplus_refund(attempt, &row, draft.after.refunds.len(), &seed, now)),
+        SurplusPolicy::Hold => {}
+    }
+    draft.after.surpluses.push(row);
+    draft.tell(EventKind::Surplus, None, json!({ "surplus": detail }));
+}
+
+/// The refund of a surplus. Its reference follows from the surplus, so that booking it twice could not refund it twice.
+fn surplus_refund(attempt: &Attempt, row: &Surplus, made: usize, seed: &[u8; 32], now: Timestamp) -> Refund {
+    let reference = hex::encode(&sha256(seed)[..16]);
+    Refund {
+        id: RefundId::derived(seed),
+        n: u32::try_from(made + 1).unwrap_or(u32::MAX),
+        refund_id: None,
+        origin: Origin::Ours,
+        of: RefundOf::Surplus(row.id.clone()),
+        attempt_id: attempt.id.clone(),
+        channel: attempt.channel.clone(),
+        account: attempt.account.clone(),
+        channel_ref: ChannelRef::parse(&reference).unwrap_or_else(|| attempt.channel_ref.clone()),
+        amount: Money::new(row.amount.minor, row.amount.currency),
+        reason: Some("surplus".to_owned()),
+        status: RefundStatus::Pending,
+        failure: None,
+        channel_refund_id: None,
+        content: None,
+        send: None,
+        made_by: String::new(),
+        created_at: now,
+        updated_at: now,
+        looks: 0,
+        due_at: Some(now),
+    }
+}

@@ -1,0 +1,150 @@
+//! Reconcile: what is due is asked for, finished or ended. Several nodes share the list.
+//!
+//! In: a tick. Out: a report. Never: silence treated as failure.
+
+use payonce_channels::contract::CloseKind;
+use payonce_core::attempt::AttemptStatus;
+use payonce_core::id::{AttemptId, PaymentId, RefundId, TenantId};
+use payonce_core::payment::{Payment, Review};
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::ledger::{FlowFault, Ledger};
+
+/// Payments of one round.
+const BATCH: usize = 32;
+
+/// What one round did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Payments that were looked at.
+    pub looked: usize,
+    /// Of these, those that moved.
+    pub moved: usize,
+    /// Those that could not be looked at now.
+    pub failed: usize,
+}
+
+impl Report {
+    /// Whether a full batch was taken, so that more may be due.
+    pub const fn is_full(&self) -> bool {
+        self.looked >= BATCH
+    }
+}
+
+impl Ledger {
+    /// One round over due payments, side by side.
+    pub async fn reconcile_once(&self) -> Result<Report, FlowFault> {
+        let due = self.store.take_due(self.now(), self.timing.hold, BATCH).await?;
+        let mut report = Report { looked: due.len(), ..Report::default() };
+        let rounds = due.iter().map(|(tenant, id)| self.reconcile_held(tenant, id));
+        for result in futures_util::future::join_all(rounds).await {
+            match result {
+                Ok(true) => report.moved += 1,
+                Ok(false) => {}
+                Err(why) => {
+                    report.failed += 1;
+                    tracing::warn!(%why, "a due payment could not be looked at");
+                }
+            }
+        }
+        Ok(report)
+    }
+
+    async fn reconcile_held(&self, tenant: &TenantId, id: &PaymentId) -> Result<bool, FlowFault> {
+        let result = self.reconcile_payment(tenant, id).await;
+        if result.is_err() {
+            // Without a new due time the payment would come again at once; it stays held instead, and is free again after that.
+            return result;
+        }
+        self.store.let_go(tenant, id).await?;
+        result
+    }
+
+    /// Everything of one payment that is due. Whether its status moved.
+    pub async fn reconcile_payment(&self, tenant: &TenantId, id: &PaymentId) -> Result<bool, FlowFault> {
+        let Some(payment) = self.store.load(tenant, id).await? else { return Ok(false) };
+        let now = self.now();
+        let until = Instant::now() + self.timing.channel_deadline;
+        let was = payment.version;
+        let attempts: Vec<AttemptId> =
+            payment.attempts.iter().filter(|row| row.due_at.is_some_and(|due| due <= now)).map(|row| row.id.clone()).collect();
+        let refunds: Vec<RefundId> =
+            payment.refunds.iter().filter(|row| row.due_at.is_some_and(|due| due <= now)).map(|row| row.id.clone()).collect();
+        let mut payment = payment;
+        for attempt in &attempts {
+            payment = self.reconcile_attempt(payment, attempt, until).await?;
+        }
+        for refund in &refunds {
+            payment = self.resolve_refund(payment, refund, until).await?;
+            payment = self.postpone_refund(payment, refund).await?;
+        }
+        Ok(payment.version != was)
+    }
+
+    /// `POST …/sync`: asks the channel now, due or not. `None` where there is no such payment.
+    pub async fn sync(&self, tenant: &TenantId, id: &PaymentId) -> Result<Option<Payment>, FlowFault> {
+        let Some(mut payment) = self.store.load(tenant, id).await? else { return Ok(None) };
+        let until = Instant::now() + self.timing.answer_due;
+        if let Some(attempt) = payment.live().map(|attempt| attempt.id.clone()) {
+            payment = self.reconcile_attempt(payment, &attempt, until).await?;
+        }
+        let open: Vec<RefundId> = payment.open_refunds().map(|refund| refund.id.clone()).collect();
+        for refund in &open {
+            payment = self.resolve_refund(payment, refund, until).await?;
+        }
+        Ok(Some(payment))
+    }
+
+    async fn reconcile_attempt(&self, payment: Payment, id: &AttemptId, until: Instant) -> Result<Payment, FlowFault> {
+        let mut payment = self.resolve_attempt(payment, id, until).await?;
+        let Some(attempt) = payment.attempt(id).filter(|attempt| attempt.status.is_live()).cloned() else { return Ok(payment) };
+        let now = self.now();
+        if now >= attempt.expires_at && matches!(attempt.status, AttemptStatus::Pending | AttemptStatus::Unknown) {
+            let account = self.accounts.required(&attempt.account).await?;
+            let method = account.account.capability().method(Some(&attempt.method));
+            payment = match method.map(|method| method.close) {
+                Some(CloseKind::Close | CloseKind::CancelReturns) => self.close_call(payment, &attempt, &account, until).await?,
+                Some(CloseKind::ExpiryOnly) | None => payment,
+            };
+        }
+        self.postpone_attempt(payment, id).await
+    }
+
+    /// Whatever came of the look: the next one is later, and an outcome that stays unknown too long is shown to a person (it stays live).
+    async fn postpone_attempt(&self, payment: Payment, id: &AttemptId) -> Result<Payment, FlowFault> {
+        let now = self.now();
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                let stale = self.timing.unresolved_after;
+                let Some(index) = draft.after.attempts.iter().position(|row| &row.id == id) else { return };
+                let row = &mut draft.after.attempts[index];
+                if row.due_at.is_some_and(|due| due <= now) {
+                    row.looks = row.looks.saturating_add(1);
+                    row.due_at = row.is_live().then(|| self.timing.next_look_up(row.looks, now));
+                }
+                let unresolved = matches!(row.status, AttemptStatus::Prepared | AttemptStatus::Unknown) && row.is_live();
+                if unresolved && now >= row.created_at.plus(stale) && draft.after.review.is_none() {
+                    let detail = format!("attempt {id} has had no known outcome since {}", draft.after.attempts[index].created_at);
+                    draft.note("review", None, json!({ "code": "unresolved", "detail": detail }));
+                    draft.after.review = Some(Review { code: "unresolved".to_owned(), detail });
+                }
+            })
+            .await?;
+        Ok(after.unwrap_or(payment))
+    }
+
+    async fn postpone_refund(&self, payment: Payment, id: &RefundId) -> Result<Payment, FlowFault> {
+        let now = self.now();
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                let Some(row) = draft.after.refunds.iter_mut().find(|row| &row.id == id) else { return };
+                if row.due_at.is_some_and(|due| due <= now) {
+                    row.looks = row.looks.saturating_add(1);
+                    row.due_at = row.status.is_open().then(|| self.timing.next_look_up(row.looks, now));
+                }
+            })
+            .await?;
+        Ok(after.unwrap_or(payment))
+    }
+}

@@ -1,0 +1,387 @@
+//! Sending an attempt or a refund, and asking what became of it. One sender at a time (I3): the lease is part of the payment and stored
+//! before a byte is written.
+//!
+//! In: a payment whose attempt or refund is to be resolved. Out: the payment as it then is. Never: a new reference.
+
+use std::time::Duration;
+
+use payonce_channels::contract::{Idempotency, MethodCapability, OrderFacts, RefundFacts, Step};
+use payonce_channels::driver;
+use payonce_channels::transport::Deadlines;
+use payonce_core::attempt::{Attempt, AttemptStatus, SendLease};
+use payonce_core::clock::Timestamp;
+use payonce_core::id::{AttemptId, RefundId};
+use payonce_core::outcome::{Outcome, RefundOutcome, Source};
+use payonce_core::payment::Payment;
+use payonce_core::payment::observe::{self, Observation};
+use payonce_core::payment::refunds;
+use payonce_core::refund::{Refund, RefundStatus};
+use payonce_failpoint as failpoint;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::accounts::Opened;
+use crate::ledger::{FlowFault, Ledger};
+
+/// The moment a lease was decided on, by both clocks: the monotonic one is read first, so that writing ends before the lease does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Started {
+    monotonic: Instant,
+    /// The wall clock.
+    pub(crate) now: Timestamp,
+}
+
+impl Ledger {
+    pub(crate) fn started(&self) -> Started {
+        Started { monotonic: Instant::now(), now: self.now() }
+    }
+
+    fn deadlines(&self, started: Started) -> Deadlines {
+        let end = started.monotonic + self.timing.channel_deadline;
+        Deadlines { write_by: end, answer_by: end }
+    }
+
+    /// A lease that follows on `before`.
+    pub(crate) fn lease(&self, before: Option<&SendLease>, started: Started) -> SendLease {
+        SendLease {
+            sender: format!("{}/{}", self.node, hex_of(&payonce_core::clock::random::<6>(self.entropy.as_ref()))),
+            first_sent_at: before.map_or(started.now, |lease| lease.first_sent_at),
+            send_until: started.now.plus(self.timing.channel_deadline),
+            sends: before.map_or(1, |lease| lease.sends.saturating_add(1)),
+        }
+    }
+
+    /// The first send of an attempt whose lease was stored with it, or a resend whose lease was just taken. Stores what came of it.
+    pub(crate) async fn send_attempt(
+        &self,
+        payment: &Payment,
+        attempt: &Attempt,
+        account: &Opened,
+        started: Started,
+    ) -> Result<Payment, FlowFault> {
+        let content = self.open_content(attempt.id.as_str(), &attempt.content)?;
+        let outcome = match account.account.charge(&attempt.method, &content, self.now()) {
+            Step::Local(outcome) => outcome,
+            Step::Call(call) => {
+                let ran = driver::run(self.transport.as_ref(), call, self.deadlines(started)).await;
+                tracing::info!(payment = %payment.id, attempt = %attempt.id, channel = %attempt.channel, status = ran.status,
+                    outcome = observe::name(&ran.outcome), "charge sent");
+                failpoint::hit("charge.request_sent").await;
+                ran.outcome
+            }
+        };
+        // A refusal of a repeat says nothing of the first: the attempt is looked up instead.
+        let repeat = attempt.send.as_ref().is_some_and(|lease| lease.sends > 1);
+        let outcome = match outcome {
+            Outcome::NotAccepted(failure) if repeat => Outcome::Unknown(format!("a repeat was refused: {}", failure.message)),
+            other => other,
+        };
+        failpoint::hit("charge.answer_read").await;
+        let payment = self.store_outcome(payment, &attempt.id, outcome, Source::Answer).await?;
+        failpoint::hit("charge.result_stored").await;
+        Ok(payment)
+    }
+
+    /// Takes the send lease for a resend. `None` where somebody else holds it or the attempt has moved on.
+    async fn take_lease(&self, payment: &Payment, id: &AttemptId, started: Started) -> Result<Option<(Payment, Attempt)>, FlowFault> {
+        let mut taken = None;
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                taken = None;
+                let Some(index) = draft.after.attempts.iter().position(|attempt| &attempt.id == id) else { return };
+                let attempt = &draft.after.attempts[index];
+                let held = attempt.send.as_ref().is_some_and(|lease| lease.send_until > started.now && lease.sends > 0);
+                if !attempt.is_live() || held {
+                    return;
+                }
+                let lease = self.lease(attempt.send.as_ref(), started);
+                draft.note("sending", None, json!({ "attempt": id, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                draft.after.attempts[index].send = Some(lease);
+                taken = Some(draft.after.attempts[index].clone());
+            })
+            .await?;
+        Ok(after.zip(taken))
+    }
+
+    /// Gives the send lease back once the request has ended, so that the next resend need not wait for its time. Only a request whose
+    /// connection is closed has ended.
+    async fn store_outcome(&self, payment: &Payment, id: &AttemptId, outcome: Outcome, source: Source) -> Result<Payment, FlowFault> {
+        let now = self.now();
+        let action = self.seal_action(id.as_str(), &outcome);
+        let seen = Observation { attempt: id.clone(), outcome, source, action };
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                observe::observe(draft, &seen, self.surplus);
+                if let Some(attempt) = draft.after.attempts.iter_mut().find(|attempt| &attempt.id == id) {
+                    if source == Source::Answer
+                        && let Some(lease) = &mut attempt.send
+                    {
+                        lease.send_until = lease.send_until.min(now);
+                    }
+                    if attempt.is_live() {
+                        attempt.due_at = Some(self.timing.next_look_up(attempt.looks, now));
+                    }
+                }
+            })
+            .await?;
+        Ok(after.unwrap_or_else(|| payment.clone()))
+    }
+
+    /// Finds out what became of an attempt: asks the channel, and where nothing is there and a resend is safe, sends the same content again.
+    /// `until`: the caller wants an answer by then.
+    pub(crate) async fn resolve_attempt(&self, payment: Payment, id: &AttemptId, until: Instant) -> Result<Payment, FlowFault> {
+        let Some(attempt) = payment.attempt(id).cloned() else { return Ok(payment) };
+        let account = self.accounts.required(&attempt.account).await?;
+        let Some(method) = account.account.capability().method(Some(&attempt.method)) else { return Ok(payment) };
+        let (payment, absent) = self.look_up(payment, &attempt, &account, method).await?;
+        let Some(attempt) = payment.attempt(id).cloned() else { return Ok(payment) };
+        if Instant::now() >= until || !self.may_resend(&attempt, method, absent) {
+            return Ok(payment);
+        }
+        let started = self.started();
+        let Some((payment, attempt)) = self.take_lease(&payment, id, started).await? else { return self.reload(payment).await };
+        let payment = self.send_attempt(&payment, &attempt, &account, started).await?;
+        // The repeat may have met what the first one did ("already paid"): then one more look tells.
+        match payment.attempt(id) {
+            Some(after) if after.status == AttemptStatus::Unknown && Instant::now() < until => {
+                let after = after.clone();
+                Ok(self.look_up(payment, &after, &account, method).await?.0)
+            }
+            Some(_) | None => Ok(payment),
+        }
+    }
+
+    async fn reload(&self, payment: Payment) -> Result<Payment, FlowFault> {
+        Ok(self.store.load(&payment.tenant, &payment.id).await?.unwrap_or(payment))
+    }
+
+    /// One look-up. The second value says whether the channel answered that there is no such order.
+    pub(crate) async fn look_up(
+        &self,
+        payment: Payment,
+        attempt: &Attempt,
+        account: &Opened,
+        method: &MethodCapability,
+    ) -> Result<(Payment, bool), FlowFault> {
+        let facts = order_facts(attempt);
+        let Some(call) = account.account.query(&facts, self.now()) else { return Ok((payment, false)) };
+        let ran = driver::run(self.transport.as_ref(), call, self.deadlines(self.started())).await;
+        tracing::info!(payment = %payment.id, attempt = %attempt.id, channel = %attempt.channel, status = ran.status,
+            outcome = observe::name(&ran.outcome), "looked up");
+        let now = self.now();
+        let (outcome, absent) = match ran.outcome {
+            Outcome::AbsentYet | Outcome::AbsentFinal if absence_is_final(attempt, method, now) => (Outcome::AbsentFinal, true),
+            Outcome::AbsentYet | Outcome::AbsentFinal => (Outcome::AbsentYet, true),
+            // A look-up that failed says nothing about the order.
+            Outcome::NotAccepted(failure) => (Outcome::Unknown(failure.message), false),
+            other => (other, false),
+        };
+        let seen = Observation {
+            attempt: attempt.id.clone(),
+            action: self.seal_action(attempt.id.as_str(), &outcome),
+            outcome,
+            source: Source::LookUp,
+        };
+        let wait = ran.retry_after.unwrap_or(Duration::ZERO);
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                observe::observe(draft, &seen, self.surplus);
+                if let Some(attempt) = draft.after.attempts.iter_mut().find(|row| row.id == seen.attempt) {
+                    attempt.looks = attempt.looks.saturating_add(1);
+                    if attempt.is_live() {
+                        attempt.due_at = Some(self.timing.next_look_up(attempt.looks, now).max(now.plus(wait)));
+                    }
+                }
+            })
+            .await?;
+        Ok((after.unwrap_or(payment), absent))
+    }
+
+    /// Whether the same content may be sent again now (I3): nobody else is sending, a repeat cannot become new money, it arrives inside the
+    /// key window, and there is something to gain from it.
+    fn may_resend(&self, attempt: &Attempt, method: &MethodCapability, absent: bool) -> bool {
+        let now = self.now();
+        let gains = match attempt.status {
+            AttemptStatus::Prepared | AttemptStatus::Unknown => absent || matches!(method.charge, Idempotency::ReplayOriginal | Idempotency::ReplayCurrent),
+            // The buyer's action was lost with the answer: entering again brings it back.
+            AttemptStatus::Pending => attempt.action.is_none() && attempt.failure.is_none() && method.charge == Idempotency::ReEntryWhileUnpaid && absent,
+            AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => false,
+        };
+        let free = attempt.send.as_ref().is_none_or(|lease| lease.send_until <= now);
+        let payable = now < attempt.expires_at;
+        gains && attempt.is_live() && free && payable && method.charge.is_safe_to_resend() && self.is_inside(attempt.send.as_ref(), method.window)
+    }
+
+    /// Whether a resend begun now arrives while the channel still recognises the reference.
+    fn is_inside(&self, lease: Option<&SendLease>, window: Option<Duration>) -> bool {
+        let (Some(lease), Some(window)) = (lease, window) else { return true };
+        let latest = lease.first_sent_at.plus(window).minus(self.timing.resend_margin);
+        self.now().plus(self.timing.channel_deadline) < latest
+    }
+
+    /// Sends a refund whose lease was just stored, and stores what came of it.
+    pub(crate) async fn send_refund(&self, payment: &Payment, refund: &Refund, account: &Opened, started: Started) -> Result<Payment, FlowFault> {
+        let Some(sealed) = &refund.content else { return Ok(payment.clone()) };
+        let content = self.open_content(refund.id.as_str(), sealed)?;
+        let call = account.account.refund(&content, self.now());
+        let ran = driver::run(self.transport.as_ref(), call, self.deadlines(started)).await;
+        tracing::info!(payment = %payment.id, refund = %refund.id, channel = %refund.channel, status = ran.status, outcome = ?ran.outcome, "refund sent");
+        failpoint::hit("refund.request_sent").await;
+        let first = refund.send.as_ref().is_none_or(|lease| lease.sends <= 1);
+        failpoint::hit("refund.answer_read").await;
+        let payment = self.store_refund(payment, &refund.id, &ran.outcome, Source::Answer, first).await?;
+        failpoint::hit("refund.result_stored").await;
+        Ok(payment)
+    }
+
+    /// Finds out what became of a refund that we send: sends it if it was not sent, asks the channel, sends the same again where nothing is there.
+    pub(crate) async fn resolve_refund(&self, payment: Payment, id: &RefundId, until: Instant) -> Result<Payment, FlowFault> {
+        let Some(refund) = payment.refund(id).cloned() else { return Ok(payment) };
+        if !refund.status.is_open() {
+            return Ok(payment);
+        }
+        let account = self.accounts.required(&refund.account).await?;
+        let (payment, may_send) = if refund.send.is_some() {
+            self.look_up_refund(payment, &refund, &account).await?
+        } else {
+            (payment, true)
+        };
+        let capability = account.account.capability();
+        let Some(refund) = payment.refund(id).cloned() else { return Ok(payment) };
+        let resend = refund.send.is_some();
+        let safe = !resend || (capability.refund.is_safe_to_resend() && self.is_inside(refund.send.as_ref(), capability.refund_window));
+        if !may_send || !safe || !refund.status.is_open() || Instant::now() >= until {
+            return Ok(payment);
+        }
+        let started = self.started();
+        let Some((payment, refund)) = self.take_refund_lease(&payment, id, &account, started).await? else {
+            return self.reload(payment).await;
+        };
+        self.send_refund(&payment, &refund, &account, started).await
+    }
+
+    async fn look_up_refund(&self, payment: Payment, refund: &Refund, account: &Opened) -> Result<(Payment, bool), FlowFault> {
+        let Some(attempt) = payment.attempt(&refund.attempt_id) else { return Ok((payment, false)) };
+        let facts = RefundFacts {
+            refund_ref: refund.channel_ref.clone(),
+            channel_refund_id: refund.channel_refund_id.clone(),
+            order: order_facts(attempt),
+            amount: refund.amount,
+        };
+        let Some(call) = account.account.query_refund(&facts, self.now()) else {
+            // Without a look-up the resend is the look-up, inside its window.
+            return Ok((payment, refund.status == RefundStatus::Unknown));
+        };
+        let ran = driver::run(self.transport.as_ref(), call, self.deadlines(self.started())).await;
+        tracing::info!(payment = %payment.id, refund = %refund.id, channel = %refund.channel, status = ran.status, outcome = ?ran.outcome, "refund looked up");
+        let outcome = match ran.outcome {
+            RefundOutcome::NotAccepted(failure) => RefundOutcome::Unknown(failure.message),
+            other => other,
+        };
+        let absent = matches!(outcome, RefundOutcome::Absent);
+        let payment = self.store_refund(&payment, &refund.id, &outcome, Source::LookUp, false).await?;
+        Ok((payment, absent))
+    }
+
+    async fn store_refund(
+        &self,
+        payment: &Payment,
+        id: &RefundId,
+        outcome: &RefundOutcome,
+        source: Source,
+        first_send: bool,
+    ) -> Result<Payment, FlowFault> {
+        let now = self.now();
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                refunds::observe_refund(draft, id, outcome, source, first_send);
+                if let Some(refund) = draft.after.refunds.iter_mut().find(|refund| &refund.id == id) {
+                    if source == Source::Answer
+                        && let Some(lease) = &mut refund.send
+                    {
+                        lease.send_until = lease.send_until.min(now);
+                    }
+                    if source == Source::LookUp {
+                        refund.looks = refund.looks.saturating_add(1);
+                    }
+                    if refund.status.is_open() {
+                        refund.due_at = Some(self.timing.next_look_up(refund.looks, now));
+                    }
+                }
+            })
+            .await?;
+        Ok(after.unwrap_or_else(|| payment.clone()))
+    }
+
+    /// Takes the send lease of a refund, preparing its content first where that was not done yet (refunds of a surplus).
+    async fn take_refund_lease(
+        &self,
+        payment: &Payment,
+        id: &RefundId,
+        account: &Opened,
+        started: Started,
+    ) -> Result<Option<(Payment, Refund)>, FlowFault> {
+        let mut taken = None;
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                taken = None;
+                let Some(index) = draft.after.refunds.iter().position(|refund| &refund.id == id) else { return };
+                let refund = draft.after.refunds[index].clone();
+                let held = refund.send.as_ref().is_some_and(|lease| lease.send_until > started.now);
+                if !refund.status.is_open() || held {
+                    return;
+                }
+                let content = match &refund.content {
+                    Some(content) => Some(content.clone()),
+                    None => self.refund_content(&draft.after, &refund, account),
+                };
+                let Some(content) = content else { return };
+                let lease = self.lease(refund.send.as_ref(), started);
+                draft.note("sending", None, json!({ "refund": id, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                let row = &mut draft.after.refunds[index];
+                row.content = Some(content);
+                row.send = Some(lease);
+                taken = Some(row.clone());
+            })
+            .await?;
+        Ok(after.zip(taken))
+    }
+
+    fn refund_content(&self, payment: &Payment, refund: &Refund, account: &Opened) -> Option<payonce_core::secret::Sealed> {
+        let attempt = payment.attempt(&refund.attempt_id)?;
+        let order = crate::refund::refund_order(self, attempt, refund);
+        match account.account.prepare_refund(&order) {
+            Ok(content) => Some(self.seal_content(refund.id.as_str(), &content)),
+            Err(why) => {
+                tracing::error!(payment = %payment.id, refund = %refund.id, %why, "a refund cannot be prepared");
+                None
+            }
+        }
+    }
+}
+
+/// What a look-up or close needs of an attempt.
+pub(crate) fn order_facts(attempt: &Attempt) -> OrderFacts {
+    OrderFacts {
+        channel_ref: attempt.channel_ref.clone(),
+        channel_txn: attempt.channel_txn.clone(),
+        method: attempt.method.clone(),
+        amount: attempt.amount,
+    }
+}
+
+/// When "not found" is final (I3): after the send lease and the method's time, or once the channel takes no money for the order any more.
+pub(crate) fn absence_is_final(attempt: &Attempt, method: &MethodCapability, now: Timestamp) -> bool {
+    let sending = attempt.send.as_ref().map(|lease| lease.send_until);
+    if sending.is_some_and(|until| now <= until) {
+        return false;
+    }
+    let expired = now >= attempt.expires_at.plus(method.expiry_margin);
+    // While the content may still be sent again, absence only means that it has to be.
+    let settled = method.not_found_final_after.zip(sending).is_some_and(|(after, until)| now >= until.plus(after));
+    expired || (settled && !method.charge.is_safe_to_resend())
+}
+
+fn hex_of(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,114 @@
+//! The end of a run: stored first, answered then (B007). Where the store refuses the late writer, the answer is the store's truth.
+
+use std::time::Duration;
+
+use payonce_core::ports::StoreFault;
+use payonce_core::ports::records::{Verb, Write, Written};
+use payonce_core::record::decision::{Decision, decide};
+use payonce_core::record::{Fence, Record, RecordState};
+use tokio::time::Instant;
+
+use super::{Caller, Guard, answer_place};
+use crate::answer::Answer;
+use crate::claim::Claim;
+use crate::reply::{Ending, Refusal, Reply, Request};
+use crate::writer::CommitFault;
+
+/// How long a failed write of an end waits before the next try.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+impl Guard {
+    /// Stores the end and says what to answer. Answers the caller by itself, with [`Refusal::NotStored`], if the store is still down when
+    /// the lease ends, and then goes on trying: a result that lands late is better than none.
+    pub(super) async fn finish(&self, claim: Claim, request: &Request, ending: Ending, caller: &mut Caller) -> Reply {
+        let held_until = claim.held_until();
+        let stored = self.store(claim, request, ending);
+        tokio::pin!(stored);
+        tokio::select! {
+            biased;
+            reply = &mut stored => return reply,
+            () = tokio::time::sleep_until(held_until) => {}
+        }
+        tracing::error!(tenant = %request.key.tenant, scope = %request.key.scope, "a result could not be stored before its lease ended");
+        caller.answer(Reply::Refused(Refusal::NotStored));
+        stored.await
+    }
+
+    async fn store(&self, claim: Claim, request: &Request, ending: Ending) -> Reply {
+        let (mut write, reply) = self.as_write(&claim, ending);
+        let give_up = Instant::now() + self.inner.policy.finish_for;
+        let mut pause = PAUSE.0;
+        loop {
+            let fault = match self.inner.writer.write(write.clone()).await {
+                Ok(Written::Applied) => return reply,
+                Ok(Written::Refused) => match self.truth(&write, request, &reply).await {
+                    Ok(truth) => return truth,
+                    Err(fault) => fault,
+                },
+                Err(fault) => fault,
+            };
+            tracing::warn!(%fault, tenant = %request.key.tenant, scope = %request.key.scope, "the end of a run could not be stored yet");
+            match (&fault, &write.verb) {
+                // The store does not take this answer, and never will. The key must not stay running for that.
+                (CommitFault::Store(StoreFault::Refused(_)), Verb::Keep(_) | Verb::Park(Some(_))) => write.verb = Verb::Park(None),
+                (CommitFault::Closed, Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => return Reply::Refused(Refusal::NotStored),
+                (CommitFault::Full | CommitFault::Store(_), Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => {}
+            }
+            if Instant::now() >= give_up {
+                return Reply::Refused(Refusal::NotStored);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+
+    fn as_write(&self, claim: &Claim, ending: Ending) -> (Write, Reply) {
+        match ending {
+            Ending::Keep(answer) => (claim.write(Verb::Keep(self.seal(claim, &answer))), Reply::Fresh(answer)),
+            Ending::Release(answer) => (claim.write(Verb::Release), Reply::Fresh(answer)),
+            Ending::Park(answer) => (claim.write(Verb::Park(Some(self.seal(claim, &answer)))), Reply::Fresh(answer)),
+            Ending::Broken => (claim.write(Verb::Park(None)), Reply::Refused(Refusal::Broken)),
+        }
+    }
+
+    fn seal(&self, claim: &Claim, answer: &Answer) -> payonce_core::secret::Sealed {
+        let kept = answer.to_kept(self.inner.policy.max_answer_bytes);
+        self.inner.ring.seal(self.inner.entropy.as_ref(), &answer_place(claim.key()), &kept)
+    }
+
+    /// What is true about a row that refused our write: it was taken over, released and claimed anew, parked, or our write had landed.
+    async fn truth(&self, write: &Write, request: &Request, reply: &Reply) -> Result<Reply, CommitFault> {
+        let (record, now) = self.inner.writer.read(write.key.clone()).await?;
+        let unknown = Reply::Refused(Refusal::OutcomeUnknown);
+        let Some(record) = record else {
+            return Ok(match write.verb {
+                Verb::Release => reply.clone(),
+                // Removed by an operator.
+                Verb::Keep(_) | Verb::Park(_) | Verb::Renew(_) => unknown,
+            });
+        };
+        if record.claim_id == write.claim_id && record.fence == write.fence {
+            return Ok(match (record.state, &write.verb) {
+                (RecordState::Answered, Verb::Keep(_)) | (RecordState::Parked, Verb::Park(_)) => reply.clone(),
+                // Somebody saw our lease lapse and parked it. What we would answer could not be repeated.
+                (RecordState::Parked, Verb::Keep(_) | Verb::Release | Verb::Renew(_)) => unknown,
+                (RecordState::Answered, Verb::Park(_) | Verb::Release | Verb::Renew(_)) | (RecordState::Running, _) => unknown,
+            });
+        }
+        let digest = self.inner.ring.digest(&request.canonical);
+        let matches = self.matches(&record, &digest, &request.canonical).unwrap_or(false);
+        Ok(match decide(&record, now, matches, request.route.resumable) {
+            Decision::Replay => self.replay(&record),
+            Decision::InUse { retry_after } => Reply::Refused(Refusal::InUse { retry_after }),
+            Decision::Mismatch | Decision::OutcomeUnknown | Decision::ParkLapsed | Decision::Resume | Decision::Reuse => unknown,
+        })
+    }
+
+    /// Frees a row under which nothing was run.
+    pub(super) async fn free(&self, record: &Record) {
+        let write = Write { key: record.key.clone(), claim_id: record.claim_id, fence: record.fence, verb: Verb::Release };
+        if let Err(fault) = self.inner.writer.write(write).await {
+            tracing::warn!(%fault, fence = %Fence(record.fence.0), "a claim that nobody runs could not be freed; its lease will lapse");
+        }
+    }
+}

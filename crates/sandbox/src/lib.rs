@@ -1,0 +1,1 @@
+//! The channels' own side, with the true ledger and faults on demand.

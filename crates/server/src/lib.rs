@@ -1,0 +1,1 @@
+//! API, webhooks, workers, metrics. app.rs is the only file that names concrete stores.

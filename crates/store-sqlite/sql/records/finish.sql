@@ -1,0 +1,6 @@
+-- Renews (?6 = 0, with a lease), parks (1) or answers (2) a row that its holder still holds. Touches no indexed column.
+UPDATE records
+SET state = ?6,
+    locked_until = CASE WHEN ?6 = 0 THEN ?7 + ?8 ELSE locked_until END,
+    answer = ?9
+WHERE tenant = ?1 AND key = ?2 AND scope = ?3 AND claim_id = ?4 AND fence = ?5 AND state = 0
