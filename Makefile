@@ -18,11 +18,11 @@ help: ## List the targets
 
 demo: ## Play every failure story against all channels and print what was charged; nothing to install
 	@scripts/setup.sh demo
-	@cargo run --locked --quiet -p payonce-cli -- demo $(ARGS)
+	@cargo run --locked -p payonce-cli -- demo $(ARGS)
 
 serve: ## Run the service with the sandbox in one process, on an SQLite file
 	@scripts/setup.sh demo
-	@cargo run --locked --quiet -p payonce-cli -- serve --sandbox $(ARGS)
+	@cargo run --locked -p payonce-cli -- serve --sandbox $(ARGS)
 
 test: setup ## Format, lints, tidy checks and all tests; installs what they need on Debian
 	cargo fmt --all --check

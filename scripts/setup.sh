@@ -113,7 +113,7 @@ install_python_packages() {
     say "making .venv with the channels' SDKs for the interop tests"
     "$python" -m venv --clear .venv
     pip_install --requirement tests/interop/requirements.txt
-    pip_install --no-deps --target .venv/python-alipay-sdk --requirement tests/interop/requirements-python-alipay-sdk.txt
+    pip_install --use-pep517 --no-deps --target .venv/python-alipay-sdk --requirement tests/interop/requirements-python-alipay-sdk.txt
     printf '%s\n' "$wanted" >"$stamp"
 }
 

@@ -11,4 +11,4 @@ if cargo nextest --version >/dev/null 2>&1; then
 fi
 printf 'test: cargo-nextest is not installed, using cargo test\n' >&2
 # --show-output: suites print what they ran and what they skipped.
-exec cargo test --locked --no-fail-fast --lib --bins --tests "$@" -- --show-output
+exec cargo test --locked --no-fail-fast --tests "$@" -- --show-output

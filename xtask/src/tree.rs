@@ -42,7 +42,7 @@ impl Tree {
 
     /// Rust files below a folder, each with its part before the tests.
     pub(crate) fn production_rust<'a>(&'a self, folder: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let outside_src = |path: &str| path.split('/').any(|part| matches!(part, "tests" | "benches"));
+        let outside_src = |path: &str| path.split('/').any(|part| matches!(part, "tests" | "tests.rs" | "benches"));
         self.files()
             .filter(move |(path, _)| path.starts_with(folder) && path.ends_with(".rs") && !outside_src(path))
             .map(|(path, text)| (path, before_tests(text)))

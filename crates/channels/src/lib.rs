@@ -10,5 +10,7 @@ pub mod books;
 pub mod contract;
 pub mod crypto;
 pub mod driver;
+pub mod form;
 pub mod registry;
+pub mod settings;
 pub mod transport;

@@ -1,5 +1,10 @@
 //! The one way out: deadlines, connection reuse, no redirects, bounded bodies, and faults that say whether a byte may have left.
 
+mod gate;
+pub mod http;
+mod pool;
+mod target;
+
 use async_trait::async_trait;
 use tokio::time::Instant;
 

@@ -12,7 +12,8 @@ use payonce_core::channel_ref::ChannelRef;
 use payonce_core::clock::Timestamp;
 use payonce_core::id::{AttemptId, MerchantRef, PaymentId, TenantId};
 use payonce_core::money::Money;
-use payonce_core::outcome::Source;
+use payonce_core::outcome::{Outcome, Source};
+use payonce_core::payment::change::Change;
 use payonce_core::payment::draft::Draft;
 use payonce_core::payment::observe::{self, Observation};
 use payonce_core::payment::{Payment, PaymentStatus};
@@ -213,10 +214,8 @@ impl Ledger {
             Ok(content) => content,
             Err(why) => return Err(FlowFault::Account(plan.account.name.to_string(), why.to_string())),
         };
-        let local = match plan.account.account.charge(plan.method.name, &content, started.now) {
-            Step::Local(outcome) => Some(outcome),
-            Step::Call(_) => None,
-        };
+        let step = plan.account.account.charge(plan.method.name, &content, started.now);
+        let is_local = matches!(step, Step::Local(_));
         let attempt = Attempt {
             n: u32::try_from(draft.after.attempts.len() + 1).unwrap_or(u32::MAX),
             channel: plan.account.channel.clone(),
@@ -230,7 +229,7 @@ impl Ledger {
             failure: None,
             content: self.seal_content(id.as_str(), &content),
             action: None,
-            send: local.is_none().then(|| self.lease(None, started)),
+            send: (!is_local).then(|| self.lease(None, started)),
             made_by: caller.key.clone(),
             created_at: started.now,
             expires_at: plan.expires_at,
@@ -243,31 +242,40 @@ impl Ledger {
         draft.note("attempt_created", None, detail);
         draft.after.amount = plan.order.amount;
         draft.after.attempts.push(attempt.clone());
-        if let Some(outcome) = local {
-            let action = self.seal_action(id.as_str(), &outcome);
-            observe::observe(&mut draft, &Observation { attempt: id.clone(), outcome, source: Source::Answer, action }, self.surplus);
-            if let Some(row) = draft.after.attempts.last_mut() {
-                row.due_at = Some(self.timing.next_look_up(0, started.now));
-            }
-            let Some(change) = draft.finish(None) else { return Ok(None) };
-            return match self.apply(&change).await? {
-                Applied::Done => Ok(Some(reply_for(change.payment, &id))),
-                Applied::Conflict | Applied::OrderTaken(_) | Applied::Violates(Rule::OneLiveAttempt) => Ok(None),
-                Applied::Violates(rule) => Err(FlowFault::Violates(rule)),
-            };
-        }
+        let call = match step {
+            Step::Local(outcome) => return self.store_local(draft, &id, outcome, started).await,
+            Step::Call(call) => call,
+        };
         let Some(change) = draft.finish(None) else { return Ok(None) };
-        match self.apply(&change).await? {
-            Applied::Done => {}
-            Applied::Conflict | Applied::OrderTaken(_) | Applied::Violates(Rule::OneLiveAttempt) => return Ok(None),
-            Applied::Violates(rule) => return Err(FlowFault::Violates(rule)),
+        if !self.stored(&change).await? {
+            return Ok(None);
         }
         failpoint::hit("charge.intent_stored").await;
-        let mut payment = self.send_attempt(&change.payment, &attempt, &plan.account, started).await?;
+        let mut payment = self.send_attempt(&change.payment, &attempt, Step::Call(call), started).await?;
         if is_unresolved(&payment, &id) {
             payment = self.settle_now(payment, &id, until).await?;
         }
         Ok(Some(reply_for(payment, &id)))
+    }
+
+    /// An attempt that needs no call: intent and outcome are one change, because no byte of ours leaves.
+    async fn store_local(&self, mut draft: Draft, id: &AttemptId, outcome: Outcome, started: Started) -> Result<Option<Reply>, FlowFault> {
+        let action = self.seal_action(id.as_str(), &outcome);
+        observe::observe(&mut draft, &Observation { attempt: id.clone(), outcome, source: Source::Answer, action }, self.surplus);
+        if let Some(row) = draft.after.attempts.last_mut() {
+            row.due_at = Some(self.timing.attempt_due(row, started.now));
+        }
+        let Some(change) = draft.finish(None) else { return Ok(None) };
+        Ok(if self.stored(&change).await? { Some(reply_for(change.payment, id)) } else { None })
+    }
+
+    /// Stores an attempt with its reference. False: somebody else was faster, and the order is to be looked at again.
+    async fn stored(&self, change: &Change) -> Result<bool, FlowFault> {
+        match self.apply(change).await? {
+            Applied::Done => Ok(true),
+            Applied::Conflict | Applied::OrderTaken(_) | Applied::Violates(Rule::OneLiveAttempt) => Ok(false),
+            Applied::Violates(rule) => Err(FlowFault::Violates(rule)),
+        }
     }
 
     /// The order is known: the table of the contract.

@@ -57,6 +57,12 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// When an attempt is looked at next: after the growing interval, and in any case when it stops being payable, so that it is ended then.
+    pub fn attempt_due(&self, attempt: &payonce_core::attempt::Attempt, now: Timestamp) -> Timestamp {
+        let next = self.next_look_up(attempt.looks, now);
+        if attempt.expires_at > now { next.min(attempt.expires_at) } else { next }
+    }
+
     /// When the look-up after `looks` of them is due: doubling from the first to the longest.
     pub fn next_look_up(&self, looks: u32, now: Timestamp) -> Timestamp {
         let factor = 2u32.saturating_pow(looks.min(20));
@@ -178,6 +184,8 @@ impl Ledger {
                     None => Applied::Conflict,
                 }
             }
+            // Rolled back as a whole: decided again like a lost race. Only the local transaction is repeated (B036).
+            Err(StoreFault::Retry(_)) => Applied::Conflict,
             other => other?,
         };
         if applied == Applied::Done {

@@ -121,7 +121,7 @@ impl Ledger {
                 let row = &mut draft.after.attempts[index];
                 if row.due_at.is_some_and(|due| due <= now) {
                     row.looks = row.looks.saturating_add(1);
-                    row.due_at = row.is_live().then(|| self.timing.next_look_up(row.looks, now));
+                    row.due_at = row.status.is_live().then(|| self.timing.attempt_due(row, now));
                 }
                 let unresolved = matches!(row.status, AttemptStatus::Prepared | AttemptStatus::Unknown) && row.is_live();
                 if unresolved && now >= row.created_at.plus(stale) && draft.after.review.is_none() {

@@ -51,16 +51,16 @@ impl Ledger {
         }
     }
 
-    /// The first send of an attempt whose lease was stored with it, or a resend whose lease was just taken. Stores what came of it.
+    /// The first send of an attempt whose lease was stored with it, or a resend whose lease was just taken; `step` was made of its stored
+    /// content. Stores what came of it.
     pub(crate) async fn send_attempt(
         &self,
         payment: &Payment,
         attempt: &Attempt,
-        account: &Opened,
+        step: Step<Outcome>,
         started: Started,
     ) -> Result<Payment, FlowFault> {
-        let content = self.open_content(attempt.id.as_str(), &attempt.content)?;
-        let outcome = match account.account.charge(&attempt.method, &content, self.now()) {
+        let outcome = match step {
             Step::Local(outcome) => outcome,
             Step::Call(call) => {
                 let ran = driver::run(self.transport.as_ref(), call, self.deadlines(started)).await;
@@ -118,8 +118,8 @@ impl Ledger {
                     {
                         lease.send_until = lease.send_until.min(now);
                     }
-                    if attempt.is_live() {
-                        attempt.due_at = Some(self.timing.next_look_up(attempt.looks, now));
+                    if attempt.status.is_live() {
+                        attempt.due_at = Some(self.timing.attempt_due(attempt, now));
                     }
                 }
             })
@@ -140,7 +140,9 @@ impl Ledger {
         }
         let started = self.started();
         let Some((payment, attempt)) = self.take_lease(&payment, id, started).await? else { return self.reload(payment).await };
-        let payment = self.send_attempt(&payment, &attempt, &account, started).await?;
+        let content = self.open_content(attempt.id.as_str(), &attempt.content)?;
+        let step = account.account.charge(&attempt.method, &content, started.now);
+        let payment = self.send_attempt(&payment, &attempt, step, started).await?;
         // The repeat may have met what the first one did ("already paid"): then one more look tells.
         match payment.attempt(id) {
             Some(after) if after.status == AttemptStatus::Unknown && Instant::now() < until => {
@@ -188,8 +190,8 @@ impl Ledger {
                 observe::observe(draft, &seen, self.surplus);
                 if let Some(attempt) = draft.after.attempts.iter_mut().find(|row| row.id == seen.attempt) {
                     attempt.looks = attempt.looks.saturating_add(1);
-                    if attempt.is_live() {
-                        attempt.due_at = Some(self.timing.next_look_up(attempt.looks, now).max(now.plus(wait)));
+                    if attempt.status.is_live() {
+                        attempt.due_at = Some(self.timing.attempt_due(attempt, now).max(now.plus(wait)));
                     }
                 }
             })

@@ -98,8 +98,8 @@ impl Answer {
     fn told(mut self) -> Self {
         let length = String::from_utf8_lossy(&self.body);
         let body = format!(
-            "{{\"code\":\"idempotency_answer_not_kept\",\"detail\":\"The request was executed once and answered {} with {length} bytes, more than \
-             are kept. It was not executed again; look at the resource itself.\"}}",
+            "{{\"code\":\"idempotency_answer_not_kept\",\"detail\":\"The request was executed once and answered {} with at least {length} bytes, \
+             more than are kept. It was not executed again; look at the resource itself.\"}}",
             self.status
         );
         self.headers.push(("content-type".to_owned(), b"application/json".to_vec()));
@@ -157,6 +157,6 @@ mod tests {
         assert!(marker.len() < 100);
         let told = Answer::from_kept(&marker).expect("readable");
         assert_eq!((told.status, told.headers[0].1.as_slice()), (201, b"/payments/p1".as_slice()));
-        assert!(String::from_utf8_lossy(&told.body).contains("1000 bytes"));
+        assert!(String::from_utf8_lossy(&told.body).contains("at least 1000 bytes"));
     }
 }

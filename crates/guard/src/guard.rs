@@ -19,8 +19,8 @@ use payonce_core::ports::records::Records;
 use payonce_core::record::RecordKey;
 use payonce_core::secret::Keyring;
 use tokio::sync::oneshot;
+use tracing::Instrument as _;
 
-use crate::claim::Claim;
 use crate::local::{Entered, Local};
 use crate::policy::{Policy, PolicyFault};
 use crate::reply::{Ending, Refusal, Reply, Request, Running};
@@ -66,7 +66,7 @@ impl Guard {
             return Reply::Refused(Refusal::Busy { retry_after: ASK_AGAIN });
         };
         let (answered, answer) = oneshot::channel();
-        tokio::spawn(self.clone().serve(request, work, Caller(Some(answered)), entered));
+        tokio::spawn(self.clone().serve(request, work, Caller(Some(answered)), entered).in_current_span());
         // The task answers in every branch; it is only cut off when the whole runtime goes down.
         answer.await.unwrap_or(Reply::Refused(Refusal::NotStored))
     }

@@ -11,8 +11,8 @@
 pub mod answer;
 pub mod claim;
 mod guard;
-//HTTPCFG
-//HTTP
+#[cfg(feature = "tower")]
+pub mod http;
 mod lane;
 mod local;
 pub mod policy;

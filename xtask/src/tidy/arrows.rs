@@ -28,6 +28,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("cli", &["payonce-core", "payonce-failpoint", "payonce-channels", "payonce", "payonce-flows", "payonce-sandbox", "payonce-server"]),
     ("testkit", &["payonce-core", "payonce-channels"]),
+    // Measures the guard on each store with the harness of the tests; nothing depends on it.
+    ("bench", &["payonce-core", "payonce-store-postgres", "payonce-store-sqlite", "payonce", "payonce-testkit"]),
 ];
 
 /// Folder under `crates/`, and what its production code must not use: the rules know no I/O, flows no HTTP framework and no SQL.

@@ -4,10 +4,11 @@ use super::{Finding, numbered};
 use crate::tree::Tree;
 
 const FOLDER: &str = "crates/core/src/";
-const RULE_FILES: &[&str] = &["transition.rs", "decision.rs", "outcome.rs", "failure.rs"];
+/// Each as a file, or as a folder of files.
+const RULES: &[&str] = &["transition", "decision", "observe", "refunds", "outcome", "failure"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let rule_files = tree.production_rust(FOLDER).filter(|(path, _)| RULE_FILES.iter().any(|name| path.ends_with(&format!("/{name}"))));
+    let rule_files = tree.production_rust(FOLDER).filter(|(path, _)| is_rule(path));
     rule_files
         .flat_map(|(path, text)| {
             numbered(text)
@@ -15,6 +16,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
                 .map(move |(line, _)| Finding::new(path, line, "a wildcard arm in a rule file: name every case"))
         })
         .collect()
+}
+
+fn is_rule(path: &str) -> bool {
+    path.trim_end_matches(".rs").split('/').any(|part| RULES.contains(&part))
 }
 
 /// `_ =>`, `_ if … =>`, `(_, _) =>` and `other =>` take whatever comes.
@@ -61,11 +66,13 @@ mod tests {
     fn only_rule_files_are_read_and_not_their_tests() {
         let tree = Tree::of(&[
             ("crates/core/src/payment/transition.rs", "match x {\n    _ => 1,\n}\n\n#[cfg(test)]\nmod tests {\n    _ => 2,\n}\n"),
+            ("crates/core/src/record/decision/claim.rs", "_ => 1,\n"),
             ("crates/core/src/money.rs", "_ => 1,\n"),
         ]);
+        let found: Vec<(String, usize)> = check(&tree).into_iter().map(|finding| (finding.path, finding.line)).collect();
         assert_eq!(
-            check(&tree),
-            [Finding::new("crates/core/src/payment/transition.rs", 2, "a wildcard arm in a rule file: name every case")]
+            found,
+            [("crates/core/src/payment/transition.rs".to_owned(), 2), ("crates/core/src/record/decision/claim.rs".to_owned(), 1)]
         );
     }
 }

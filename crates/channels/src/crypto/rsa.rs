@@ -6,6 +6,7 @@
 use std::fmt;
 
 use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::rsa::PublicKey;
 use aws_lc_rs::signature::{KeyPair as _, ParsedPublicKey, RSA_PKCS1_2048_8192_SHA256, RSA_PKCS1_SHA256, RsaKeyPair};
 use payonce_core::secret::Secret;
 use zeroize::Zeroizing;
@@ -75,6 +76,14 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
+impl PartialEq for VerifyingKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_ref() == other.0.as_ref()
+    }
+}
+
+impl Eq for VerifyingKey {}
+
 impl VerifyingKey {
     /// Reads a public key: `PUBLIC KEY` (SPKI) or `RSA PUBLIC KEY` as PEM, or either as bare Base64.
     pub fn parse(text: &str) -> Result<Self, KeyFault> {
@@ -88,26 +97,15 @@ impl VerifyingKey {
     /// Reads SPKI or PKCS#1 bytes.
     pub fn from_der(der: &[u8]) -> Result<Self, KeyFault> {
         let key = ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, der).map_err(|_| KeyFault::NotRsa)?;
-        // The library checks the length only when it verifies; a short key has to be refused when the account is made.
-        let bits = aws_lc_rs::rsa::PublicKey::from_der(der).map_or_else(|_| spki_bits(der), |k| Some(k.modulus_len() * 8));
-        match bits {
-            Some(2048..=8192) => Ok(Self(key)),
-            Some(_) | None => Err(KeyFault::NotRsa),
-        }
+        // The library checks the length when it verifies; a short key has to be refused when the account is made.
+        let bits = PublicKey::from_der(der).map_err(|_| KeyFault::NotRsa)?.modulus_len() * 8;
+        if (2048..=8192).contains(&bits) { Ok(Self(key)) } else { Err(KeyFault::NotRsa) }
     }
 
     /// Whether `signature` is one of `message` under this key.
     pub fn fits(&self, message: &[u8], signature: &[u8]) -> bool {
         self.0.verify_sig(message, signature).is_ok()
     }
-}
-
-fn spki_bits(der: &[u8]) -> Option<usize> {
-    use aws_lc_rs::encoding::AsDer as _;
-    let _ = der;
-    let key = aws_lc_rs::rsa::PublicEncryptingKey::from_der(der).ok()?;
-    let _ = key.as_der();
-    Some(key.key_size_bytes() * 8)
 }
 
 /// The label of a PEM text, and the bytes; no label for bare Base64.

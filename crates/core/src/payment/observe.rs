@@ -165,7 +165,7 @@ fn become_status(draft: &mut Draft, index: usize, status: AttemptStatus, seen: &
     if let Some(action) = &seen.action {
         attempt.action = Some(action.clone());
     }
-    if !attempt.is_live() {
+    if !attempt.status.is_live() {
         attempt.due_at = None;
         // What the buyer could do is over, and so is the reason to keep it.
         attempt.action = None;
@@ -210,6 +210,13 @@ fn surplus(draft: &mut Draft, attempt: &Attempt, seen: &Observation, policy: Sur
         SurplusPolicy::Hold => {}
     }
     draft.after.surpluses.push(row);
+    // A released attempt that took money is at its end: nothing of it is left to look for.
+    if let Some(paid) = draft.after.attempts.iter_mut().find(|row| row.id == attempt.id && row.status.is_live()) {
+        paid.status = AttemptStatus::Closed;
+        paid.channel_txn = Some(taken.txn.clone());
+        paid.due_at = None;
+        paid.action = None;
+    }
     draft.tell(EventKind::Surplus, None, json!({ "surplus": detail }));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use payonce_core::clock::{Timestamp, random};
-use payonce_core::ports::records::{NewClaim, Seen, TakeOver, Written};
+use payonce_core::ports::records::{NewClaim, Seen, TakeOver, Verb, Write, Written};
 use payonce_core::record::decision::{Decision, decide};
 use payonce_core::record::{ClaimId, Record, RecordKey};
 use payonce_core::secret::{KeyedDigest, equal_in_constant_time};
@@ -44,13 +44,14 @@ impl Guard {
             InFlight::Wait { at_most } => Some(Instant::now() + at_most),
         };
         let (mut races, mut pause) = (0, POLL.0);
+        let mut undo = Verb::Release;
         loop {
             // Taken before the look, so that a run that ends between look and wait is not missed.
             let ended = self.inner.local.ended(&request.key);
             let ended = ended.as_ref().map(|ended| ended.notified());
-            let step = match self.look(request, digest, claim_id).await {
+            let step = match self.look(request, digest, claim_id, &mut undo).await {
                 Ok(step) => step,
-                Err(fault) => return Admitted::Answer(Reply::Refused(self.not_admitted(request, claim_id, &fault))),
+                Err(fault) => return Admitted::Answer(Reply::Refused(self.not_admitted(request, claim_id, undo, &fault))),
             };
             match step {
                 Step::Done(admitted) => return admitted,
@@ -72,7 +73,8 @@ impl Guard {
         }
     }
 
-    async fn look(&self, request: &Request, digest: &KeyedDigest, claim_id: ClaimId) -> Result<Step, CommitFault> {
+    /// `undo` is what frees the row again should the store's answer be lost.
+    async fn look(&self, request: &Request, digest: &KeyedDigest, claim_id: ClaimId, undo: &mut Verb) -> Result<Step, CommitFault> {
         let sent = Instant::now();
         let lease = request.route.lease.unwrap_or(self.inner.policy.lease);
         let ttl = request.route.ttl.unwrap_or(self.inner.policy.ttl);
@@ -99,6 +101,8 @@ impl Guard {
                 let resumed = decision == Decision::Resume;
                 // A row that was parked for long would be answered and expired at once, and then run again as new.
                 let short = record.expires_at < now.plus(ttl / 2);
+                // A resumed row goes back to parked: an earlier run under it may have moved money, so it is never released unrun.
+                *undo = if resumed { Verb::Park(None) } else { Verb::Release };
                 let sent = Instant::now();
                 let row = TakeOver {
                     key: record.key.clone(),
@@ -139,10 +143,10 @@ impl Guard {
         }
     }
 
-    fn not_admitted(&self, request: &Request, claim_id: ClaimId, fault: &CommitFault) -> Refusal {
+    fn not_admitted(&self, request: &Request, claim_id: ClaimId, undo: Verb, fault: &CommitFault) -> Refusal {
         tracing::warn!(%fault, tenant = %request.key.tenant, scope = %request.key.scope, "a request could not be claimed");
         if fault.is_ambiguous() {
-            self.give_up(request.key.clone(), claim_id);
+            self.give_up(request.key.clone(), claim_id, undo);
         }
         match fault {
             CommitFault::Full => Refusal::Busy { retry_after: ASK_AGAIN },
@@ -150,19 +154,24 @@ impl Guard {
         }
     }
 
-    /// Frees a row that may have been claimed although the store's answer was lost: nothing was run under it.
-    fn give_up(&self, key: RecordKey, claim_id: ClaimId) {
+    /// Undoes a claim that may have landed although the store's answer was lost: nothing was run under it.
+    fn give_up(&self, key: RecordKey, claim_id: ClaimId, undo: Verb) {
         let guard = self.clone();
         tokio::spawn(async move {
             let until = Instant::now() + guard.inner.policy.lease;
             let mut pause = POLL.0;
             while Instant::now() < until {
                 // Looked at several times: a lost commit may land late.
-                if let Ok((Some(record), _)) = guard.inner.writer.read(key.clone()).await
-                    && record.claim_id == claim_id
-                {
-                    guard.free(&record).await;
-                    return;
+                match guard.inner.writer.read(key.clone()).await {
+                    Ok((Some(record), _)) if record.claim_id == claim_id => {
+                        let write = Write { key: record.key, claim_id, fence: record.fence, verb: undo.clone() };
+                        if guard.inner.writer.write(write).await.is_ok() {
+                            return;
+                        }
+                    }
+                    // Shutting down: the lease will lapse.
+                    Err(CommitFault::Closed) => return,
+                    Ok(_) | Err(_) => {}
                 }
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(guard.inner.policy.lease / 4);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use payonce_core::ports::StoreFault;
 use payonce_core::ports::records::{Verb, Write, Written};
 use payonce_core::record::decision::{Decision, decide};
-use payonce_core::record::{Fence, Record, RecordState};
+use payonce_core::record::RecordState;
 use tokio::time::Instant;
 
 use super::{Caller, Guard, answer_place};
@@ -16,18 +16,20 @@ use crate::writer::CommitFault;
 
 /// How long a failed write of an end waits before the next try.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// A run that ends when its lease has lapsed already still gets so long to store its end or learn the truth.
+const LATE_GRACE: Duration = Duration::from_secs(5);
 
 impl Guard {
     /// Stores the end and says what to answer. Answers the caller by itself, with [`Refusal::NotStored`], if the store is still down when
     /// the lease ends, and then goes on trying: a result that lands late is better than none.
     pub(super) async fn finish(&self, claim: Claim, request: &Request, ending: Ending, caller: &mut Caller) -> Reply {
-        let held_until = claim.held_until();
+        let answer_by = claim.held_until().max(Instant::now() + LATE_GRACE);
         let stored = self.store(claim, request, ending);
         tokio::pin!(stored);
         tokio::select! {
             biased;
             reply = &mut stored => return reply,
-            () = tokio::time::sleep_until(held_until) => {}
+            () = tokio::time::sleep_until(answer_by) => {}
         }
         tracing::error!(tenant = %request.key.tenant, scope = %request.key.scope, "a result could not be stored before its lease ended");
         caller.answer(Reply::Refused(Refusal::NotStored));
@@ -35,7 +37,7 @@ impl Guard {
     }
 
     async fn store(&self, claim: Claim, request: &Request, ending: Ending) -> Reply {
-        let (mut write, reply) = self.as_write(&claim, ending);
+        let (mut write, mut reply) = self.as_write(&claim, ending);
         let give_up = Instant::now() + self.inner.policy.finish_for;
         let mut pause = PAUSE.0;
         loop {
@@ -50,7 +52,11 @@ impl Guard {
             tracing::warn!(%fault, tenant = %request.key.tenant, scope = %request.key.scope, "the end of a run could not be stored yet");
             match (&fault, &write.verb) {
                 // The store does not take this answer, and never will. The key must not stay running for that.
-                (CommitFault::Store(StoreFault::Refused(_)), Verb::Keep(_) | Verb::Park(Some(_))) => write.verb = Verb::Park(None),
+                (CommitFault::Store(StoreFault::Refused(_)), Verb::Keep(_)) => {
+                    write.verb = Verb::Park(None);
+                    reply = Reply::Refused(Refusal::NotStored);
+                }
+                (CommitFault::Store(StoreFault::Refused(_)), Verb::Park(Some(_))) => write.verb = Verb::Park(None),
                 (CommitFault::Closed, Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => return Reply::Refused(Refusal::NotStored),
                 (CommitFault::Full | CommitFault::Store(_), Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => {}
             }
@@ -92,7 +98,8 @@ impl Guard {
                 (RecordState::Answered, Verb::Keep(_)) | (RecordState::Parked, Verb::Park(_)) => reply.clone(),
                 // Somebody saw our lease lapse and parked it. What we would answer could not be repeated.
                 (RecordState::Parked, Verb::Keep(_) | Verb::Release | Verb::Renew(_)) => unknown,
-                (RecordState::Answered, Verb::Park(_) | Verb::Release | Verb::Renew(_)) | (RecordState::Running, _) => unknown,
+                (RecordState::Answered, Verb::Park(_) | Verb::Release | Verb::Renew(_))
+                | (RecordState::Running, Verb::Keep(_) | Verb::Park(_) | Verb::Release | Verb::Renew(_)) => unknown,
             });
         }
         let digest = self.inner.ring.digest(&request.canonical);
@@ -102,13 +109,5 @@ impl Guard {
             Decision::InUse { retry_after } => Reply::Refused(Refusal::InUse { retry_after }),
             Decision::Mismatch | Decision::OutcomeUnknown | Decision::ParkLapsed | Decision::Resume | Decision::Reuse => unknown,
         })
-    }
-
-    /// Frees a row under which nothing was run.
-    pub(super) async fn free(&self, record: &Record) {
-        let write = Write { key: record.key.clone(), claim_id: record.claim_id, fence: record.fence, verb: Verb::Release };
-        if let Err(fault) = self.inner.writer.write(write).await {
-            tracing::warn!(%fault, fence = %Fence(record.fence.0), "a claim that nobody runs could not be freed; its lease will lapse");
-        }
     }
 }

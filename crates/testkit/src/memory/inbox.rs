@@ -48,9 +48,8 @@ impl Inbox for MemoryStore {
         let mut tables = self.tables();
         let mut made = Vec::new();
         for (event, id) in verified.events().iter().zip(ids) {
-            let known = |row: &Row| {
-                row.row.tenant == *tenant && row.row.account == *account && row.row.notification.identity == event.identity
-            };
+            let known =
+                |row: &Row| row.row.tenant == *tenant && row.row.account == *account && row.row.notification.identity == event.identity;
             if tables.inbox.values().any(known) {
                 continue;
             }

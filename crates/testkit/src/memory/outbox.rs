@@ -70,10 +70,7 @@ impl Outbox for MemoryStore {
             !events.iter().any(|other| earlier(&other))
         };
         let is_ready = |row: &Row| {
-            row.standing == Standing::Waiting
-                && row.next_try_at <= now
-                && row.held_until.is_none_or(|until| until <= now)
-                && is_first(row)
+            row.standing == Standing::Waiting && row.next_try_at <= now && row.held_until.is_none_or(|until| until <= now) && is_first(row)
         };
         let ready: Vec<usize> = (0..events.len()).filter(|i| is_ready(&events[*i])).take(limit).collect();
         let taken = ready.into_iter().map(|i| {

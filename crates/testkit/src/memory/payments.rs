@@ -181,7 +181,8 @@ fn write(tables: &mut Tables, payment: Payment, change: &Change) {
         row.row.payment_id = Some(id.clone());
         row.row.note.clone_from(&mark.note);
     }
-    let row = tables.payments.entry((tenant, id)).or_insert_with(|| Row { payment: payment.clone(), timeline: Vec::new(), held_until: None });
+    let row =
+        tables.payments.entry((tenant, id)).or_insert_with(|| Row { payment: payment.clone(), timeline: Vec::new(), held_until: None });
     row.payment = payment;
     row.timeline.extend(change.audit.iter().cloned());
 }

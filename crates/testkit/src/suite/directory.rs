@@ -45,7 +45,11 @@ pub async fn a_revoked_key_keeps_the_first_time<F: Fixture>(fixture: &F) {
     store.put_api_key(&other).await.expect("put");
     let at = START.plus(std::time::Duration::from_secs(9));
     assert_eq!(store.revoke_api_key(&key.id, at).await, Ok(true));
-    assert_eq!(store.revoke_api_key(&key.id, at.plus(std::time::Duration::from_secs(1))).await, Ok(false), "there is none to revoke any more");
+    assert_eq!(
+        store.revoke_api_key(&key.id, at.plus(std::time::Duration::from_secs(1))).await,
+        Ok(false),
+        "there is none to revoke any more"
+    );
     assert_eq!(store.revoke_api_key(&ApiKeyId::derived(&[7; 32]), at).await, Ok(false));
     let revoked = store.api_key(&key.hash).await.expect("api key").expect("revoked keys are still found");
     assert_eq!(revoked, ApiKey { revoked_at: Some(at), ..key });

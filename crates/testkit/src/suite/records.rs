@@ -118,7 +118,11 @@ pub async fn a_zombie_is_refused_after_a_takeover<F: Fixture>(fixture: &F) {
     for late in [Verb::Renew(LEASE), Verb::Keep(sealed("late")), Verb::Park(None), Verb::Park(Some(sealed("late"))), Verb::Release] {
         assert_eq!(write_one(&store, verb(&zombie, old_fence, late.clone())).await, Written::Refused, "{late:?} with the old fence");
         assert_eq!(write_one(&store, verb(&zombie, fence, late.clone())).await, Written::Refused, "{late:?} with a guessed fence");
-        assert_eq!(write_one(&store, verb(&next, old_fence, late.clone())).await, Written::Refused, "{late:?} with the old fence and the new claim");
+        assert_eq!(
+            write_one(&store, verb(&next, old_fence, late.clone())).await,
+            Written::Refused,
+            "{late:?} with the old fence and the new claim"
+        );
         assert_eq!(row(&store, &next.key).await, held);
     }
     assert_eq!(write_one(&store, verb(&next, fence, Verb::Keep(sealed("mine")))).await, Written::Applied);
@@ -335,7 +339,9 @@ pub async fn an_operator_removes_only_what_is_stuck<F: Fixture>(fixture: &F) {
 pub async fn rows_are_found_by_key_in_any_scope_newest_first<F: Fixture>(fixture: &F) {
     let (store, build) = (fixture.store(), Build::new(15));
     let mut made = Vec::new();
-    for (owner, scope, key) in [("m1", "POST /a", "k"), ("m1", "POST /a", "other"), ("m1", "POST /b", "k"), ("m2", "POST /a", "k"), ("m1", "POST /c", "K")] {
+    for (owner, scope, key) in
+        [("m1", "POST /a", "k"), ("m1", "POST /a", "other"), ("m1", "POST /b", "k"), ("m2", "POST /a", "k"), ("m1", "POST /c", "K")]
+    {
         let claim = build.claim_in(&tenant(owner), scope, key);
         won(&store, &claim).await;
         fixture.advance(Duration::from_secs(1));
@@ -353,7 +359,7 @@ pub async fn rows_are_found_by_key_in_any_scope_newest_first<F: Fixture>(fixture
 pub async fn b027_keys_are_byte_exact<F: Fixture>(fixture: &F) {
     let (store, build) = (fixture.store(), Build::new(16));
     let long = "k".repeat(255);
-    let keys = ["Abc", "abc", "ABC", "abc.", "k1", "k1x", "'; --", "\\", "%", "_", "a%", long.as_str()];
+    let keys = ["Abc", "abc", "ABC", "abc.", "k1", "k1x", "';--", "\\", "%", "_", "a%", long.as_str()];
     for (n, key) in keys.iter().enumerate() {
         let claim = build.claim(&tenant("m1"), key);
         won(&store, &claim).await;
@@ -382,7 +388,8 @@ pub async fn b025_tenants_are_apart<F: Fixture>(fixture: &F) {
 
 pub async fn b026_scopes_are_apart<F: Fixture>(fixture: &F) {
     let (store, build) = (fixture.store(), Build::new(18));
-    let scopes = ["POST /v1/payments", "POST /v1/payments/{id}/refunds", "POST /v1/payments/{id}/close", "PUT /x/1", "PUT /x/2", "put /x/2"];
+    let scopes =
+        ["POST /v1/payments", "POST /v1/payments/{id}/refunds", "POST /v1/payments/{id}/close", "PUT /x/1", "PUT /x/2", "put /x/2"];
     for scope in scopes {
         let claim = build.claim_in(&tenant("m1"), scope, "k1");
         won(&store, &claim).await;

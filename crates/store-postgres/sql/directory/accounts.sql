@@ -1,0 +1,2 @@
+-- For start-up and operators.
+SELECT name, tenant, channel, settings, created_at FROM accounts ORDER BY name

@@ -1,0 +1,2 @@
+-- Once: the first revocation's time stays.
+UPDATE api_keys SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL

@@ -1,0 +1,2 @@
+-- Tenants with events that have no place in the feed yet.
+SELECT DISTINCT tenant FROM events WHERE position IS NULL ORDER BY tenant LIMIT $1

@@ -1,0 +1,2 @@
+-- Which payment a refund belongs to.
+SELECT payment_id FROM refunds WHERE tenant = $1 AND id = $2
