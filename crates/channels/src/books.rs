@@ -296,6 +296,9 @@ pub trait Side: Send + Sync + fmt::Debug {
     /// Does what the passing of time does: expiry of orders, and so on.
     fn tick(&self, books: &mut dyn Books);
 
+    /// When [`Side::tick`] has something to do next.
+    fn wakes_at(&self, books: &dyn Books) -> Option<Timestamp>;
+
     /// The notice that an order is paid, whether or not it is: the material of forgers. `None` for an order nobody has heard of, or
     /// that gave no address.
     fn pretend_paid(&self, books: &mut dyn Books, account: Option<&str>, channel_ref: &str) -> Option<Notice>;

@@ -184,7 +184,11 @@ mod tests {
         }
         assert_eq!(key(&"k".repeat(255)).map(|k| k.len()), Ok(255));
         assert_eq!(key(&"k".repeat(256)), Err(KeyFault::TooLong));
-        assert_eq!(key(&format!("\"{}\"", "\\\\".repeat(255))).map(|k| k.len()), Ok(255), "the length is that of the key, not of its quoted form");
+        assert_eq!(
+            key(&format!("\"{}\"", "\\\\".repeat(255))).map(|k| k.len()),
+            Ok(255),
+            "the length is that of the key, not of its quoted form"
+        );
         assert_eq!(IdempotencyKey::from_headers(&[b"\xff\xfe"]), Err(KeyFault::BadCharacter));
         assert_eq!([KeyFault::Missing.code(), KeyFault::Several.code()], ["idempotency_key_missing", "idempotency_key_invalid"]);
     }

@@ -59,7 +59,9 @@ mod active {
 
     fn parse(text: &str) -> Option<HashMap<String, Action>> {
         let entries = text.split([',', ';']).map(str::trim).filter(|entry| !entry.is_empty());
-        entries.map(|entry| entry.split_once('=').and_then(|(name, action)| Some((name.trim().to_owned(), parse_action(action.trim())?)))).collect()
+        entries
+            .map(|entry| entry.split_once('=').and_then(|(name, action)| Some((name.trim().to_owned(), parse_action(action.trim())?))))
+            .collect()
     }
 
     fn parse_action(text: &str) -> Option<Action> {
@@ -95,6 +97,30 @@ mod active {
             for bad in ["a", "a=", "a=explode", "a=sleep(x)", "a=sleep(1", "=;b"] {
                 assert_eq!(parse(bad), None, "{bad}");
             }
+        }
+
+        /// Runs itself again as a child with a failpoint set, because the child does not survive it.
+        #[test]
+        fn abort_dies_as_under_kill_9_and_return_turns_back() {
+            let hit =
+                || tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime").block_on(super::hit("here"));
+            if std::env::var_os("PAYONCE_FAILPOINTS").is_some() {
+                assert!(hit(), "set to return");
+                return;
+            }
+            let child = |points: &str| {
+                let this = std::env::current_exe().expect("this test");
+                let mut child = std::process::Command::new(this);
+                child
+                    .args(["--exact", "active::tests::abort_dies_as_under_kill_9_and_return_turns_back"])
+                    .env("PAYONCE_FAILPOINTS", points);
+                child.output().expect("a child").status
+            };
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&child("here=abort")), Some(libc::SIGKILL));
+            assert_eq!(child("here=return").code(), Some(0));
+            assert_ne!(child("here=panic").code(), Some(0));
+            assert_ne!(child("elsewhere=return").code(), Some(0));
+            assert!(!child("here=explode").success());
         }
     }
 }

@@ -40,9 +40,14 @@ impl Answer {
 
     /// The bytes to keep; a marker if they would be more than `max_bytes`.
     pub(crate) fn to_kept(&self, max_bytes: usize) -> Vec<u8> {
-        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 6).sum();
-        let encoded = if headers + self.body.len() + 6 > max_bytes { None } else { self.encode(WHOLE) };
+        let encoded = if self.is_kept_whole(max_bytes) { self.encode(WHOLE) } else { None };
         encoded.unwrap_or_else(|| self.marker().encode(MARKER).unwrap_or_default())
+    }
+
+    /// Whether the bytes to keep are no more than `max_bytes`.
+    pub(crate) fn is_kept_whole(&self, max_bytes: usize) -> bool {
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len() + 6).sum();
+        headers + self.body.len() + 6 <= max_bytes
     }
 
     /// Reads what [`Self::to_kept`] wrote.

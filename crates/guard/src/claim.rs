@@ -29,12 +29,20 @@ pub struct Claim {
     lease: Duration,
     /// By our own clock, counted from before the claim was sent: the row is ours at least until then.
     held_until: Instant,
+    /// When the row began, or a moment before; `None` for a resumed row, whose time of expiry was fixed earlier.
+    claimed_at: Option<Instant>,
     lost: bool,
 }
 
 impl Claim {
-    pub(crate) const fn won(key: RecordKey, claim_id: ClaimId, fence: Fence, resumed: bool, lease: Duration, held_until: Instant) -> Self {
-        Self { key, claim_id, fence, resumed, lease, held_until, lost: false }
+    /// `sent` is the moment before the claim or takeover was sent.
+    pub(crate) fn won(key: RecordKey, claim_id: ClaimId, fence: Fence, resumed: bool, lease: Duration, sent: Instant) -> Self {
+        let claimed_at = (!resumed).then_some(sent);
+        Self { key, claim_id, fence, resumed, lease, held_until: sent + lease, claimed_at, lost: false }
+    }
+
+    pub(crate) const fn claimed_at(&self) -> Option<Instant> {
+        self.claimed_at
     }
 
     /// Which record.

@@ -17,10 +17,11 @@ use futures_util::FutureExt as _;
 use payonce_core::clock::Entropy;
 use payonce_core::ports::records::Records;
 use payonce_core::record::RecordKey;
-use payonce_core::secret::Keyring;
+use payonce_core::secret::{KeyedDigest, Keyring};
 use tokio::sync::oneshot;
 use tracing::Instrument as _;
 
+use crate::cache::Cache;
 use crate::local::{Entered, Local};
 use crate::policy::{Policy, PolicyFault};
 use crate::reply::{Ending, Refusal, Reply, Request, Running};
@@ -43,6 +44,7 @@ struct Inner {
     entropy: Arc<dyn Entropy>,
     policy: Policy,
     local: Arc<Local>,
+    cache: Cache,
 }
 
 impl Guard {
@@ -50,7 +52,8 @@ impl Guard {
     pub fn start(records: Arc<dyn Records>, ring: Arc<Keyring>, entropy: Arc<dyn Entropy>, policy: Policy) -> Result<Self, PolicyFault> {
         policy.check()?;
         let writer = GroupCommit::start(records, policy.writer);
-        Ok(Self { inner: Arc::new(Inner { writer, ring, entropy, policy, local: Arc::new(Local::new()) }) })
+        let (local, cache) = (Arc::new(Local::new()), Cache::new(policy.cache_bytes));
+        Ok(Self { inner: Arc::new(Inner { writer, ring, entropy, policy, local, cache }) })
     }
 
     /// Runs `work` under the request's key, or answers without running it.
@@ -62,21 +65,24 @@ impl Guard {
         W: FnOnce(Running) -> F + Send + 'static,
         F: Future<Output = Ending> + Send + 'static,
     {
+        let digest = self.inner.ring.digest(&request.canonical);
+        if let Some(answer) = self.inner.cache.look(&request.key, &digest) {
+            return Reply::Replayed(answer);
+        }
         let Some(entered) = self.inner.local.enter(self.inner.policy.max_runs) else {
             return Reply::Refused(Refusal::Busy { retry_after: ASK_AGAIN });
         };
         let (answered, answer) = oneshot::channel();
-        tokio::spawn(self.clone().serve(request, work, Caller(Some(answered)), entered).in_current_span());
+        tokio::spawn(self.clone().serve(request, digest, work, Caller(Some(answered)), entered).in_current_span());
         // The task answers in every branch; it is only cut off when the whole runtime goes down.
         answer.await.unwrap_or(Reply::Refused(Refusal::NotStored))
     }
 
-    async fn serve<W, F>(self, request: Request, work: W, mut caller: Caller, entered: Entered)
+    async fn serve<W, F>(self, request: Request, digest: KeyedDigest, work: W, mut caller: Caller, entered: Entered)
     where
         W: FnOnce(Running) -> F + Send + 'static,
         F: Future<Output = Ending> + Send + 'static,
     {
-        let digest = self.inner.ring.digest(&request.canonical);
         let mut claim = match self.admit(&request, &digest).await {
             Admitted::Run(claim) => claim,
             Admitted::Answer(reply) => return caller.answer(reply),
@@ -92,7 +98,7 @@ impl Guard {
             tracing::error!(tenant = %request.key.tenant, scope = %request.key.scope, "guarded work panicked; its key is parked");
             Ending::Broken
         });
-        let reply = self.finish(claim, &request, ending, &mut caller).await;
+        let reply = self.finish(claim, &request, &digest, ending, &mut caller).await;
         // Stored: repeats that wait here may look now.
         drop(marked);
         if payonce_failpoint::hit("guard.finished").await {

@@ -29,6 +29,7 @@ pub use future::GuardFuture;
 pub use layer::GuardLayer;
 pub use preset::{ErrorForm, Keep, KeySource, Preset};
 pub use problem::Problem;
+pub use replay::{plain, replayed};
 pub use service::GuardService;
 
 /// A handler puts this into its response's extensions when it refused the request before anything happened: the key is released, and

@@ -138,10 +138,8 @@ async fn run<C: Commit>(commit: C, mut jobs: mpsc::Receiver<Job<C>>, closing: Ar
         if rows.is_empty() {
             continue;
         }
-        let results = match AssertUnwindSafe(commit.commit(&rows)).catch_unwind().await {
-            Ok(results) => results,
-            Err(_) => Vec::new(),
-        };
+        // After a panic no row has a result.
+        let results = AssertUnwindSafe(commit.commit(&rows)).catch_unwind().await.unwrap_or_default();
         let mut results = results.into_iter();
         for reply in replies {
             let result = results.next().unwrap_or_else(|| Err(StoreFault::Ambiguous("the store panicked or miscounted".to_owned())));

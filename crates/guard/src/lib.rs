@@ -9,6 +9,7 @@
 //! - [`writer::GroupCommit`] writes to the store, many runs in one transaction.
 
 pub mod answer;
+mod cache;
 pub mod claim;
 mod guard;
 #[cfg(feature = "tower")]

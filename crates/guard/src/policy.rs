@@ -13,6 +13,9 @@ pub struct Policy {
     pub ttl: Duration,
     /// A longer answer (headers and body) is kept as a marker.
     pub max_answer_bytes: usize,
+    /// So many bytes of kept answers are held in memory, so that their replays need no store call; 0 for none. Leave it 0 where a test moves the
+    /// store's clock: memory expires by the process's own.
+    pub cache_bytes: usize,
     /// So many requests run or wait at once at most; the next is refused.
     pub max_runs: usize,
     /// For how long the end of a run is tried again while the store is down. Its caller is answered no later than its lease ends.
@@ -27,6 +30,7 @@ impl Default for Policy {
             lease: Duration::from_secs(60),
             ttl: Duration::from_secs(24 * 60 * 60),
             max_answer_bytes: 1024 * 1024,
+            cache_bytes: 0,
             max_runs: 10_000,
             finish_for: Duration::from_secs(15 * 60),
             writer: WriterLimits::default(),

@@ -30,7 +30,7 @@ use crate::contract::{
 };
 use config::Config;
 
-pub use sign::{canonical_request, signed_request};
+pub use sign::{Parameter, canonical_request, signed_request};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);

@@ -128,6 +128,10 @@ impl Side for Gateway {
         trade::pass_time(self, books);
     }
 
+    fn wakes_at(&self, books: &dyn Books) -> Option<Timestamp> {
+        trade::next_wake(books)
+    }
+
     fn pretend_paid(&self, books: &mut dyn Books, account: Option<&str>, channel_ref: &str) -> Option<Notice> {
         notice::pretend_paid(self, books, account, channel_ref)
     }

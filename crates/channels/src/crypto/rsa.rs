@@ -68,7 +68,11 @@ impl SigningKey {
 
 /// A public key.
 #[derive(Clone)]
-pub struct VerifyingKey(ParsedPublicKey);
+pub struct VerifyingKey {
+    key: ParsedPublicKey,
+    /// One encoding for all forms, so that keys can be compared.
+    pkcs1: Vec<u8>,
+}
 
 impl fmt::Debug for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +82,7 @@ impl fmt::Debug for VerifyingKey {
 
 impl PartialEq for VerifyingKey {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_ref() == other.0.as_ref()
+        self.pkcs1 == other.pkcs1
     }
 }
 
@@ -96,15 +100,18 @@ impl VerifyingKey {
 
     /// Reads SPKI or PKCS#1 bytes.
     pub fn from_der(der: &[u8]) -> Result<Self, KeyFault> {
-        let key = ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, der).map_err(|_| KeyFault::NotRsa)?;
+        let parsed = PublicKey::from_der(der).map_err(|_| KeyFault::NotRsa)?;
         // The library checks the length when it verifies; a short key has to be refused when the account is made.
-        let bits = PublicKey::from_der(der).map_err(|_| KeyFault::NotRsa)?.modulus_len() * 8;
-        if (2048..=8192).contains(&bits) { Ok(Self(key)) } else { Err(KeyFault::NotRsa) }
+        if !(2048..=8192).contains(&(parsed.modulus_len() * 8)) {
+            return Err(KeyFault::NotRsa);
+        }
+        let key = ParsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, der).map_err(|_| KeyFault::NotRsa)?;
+        Ok(Self { key, pkcs1: parsed.as_ref().to_vec() })
     }
 
     /// Whether `signature` is one of `message` under this key.
     pub fn fits(&self, message: &[u8], signature: &[u8]) -> bool {
-        self.0.verify_sig(message, signature).is_ok()
+        self.key.verify_sig(message, signature).is_ok()
     }
 }
 
@@ -129,4 +136,29 @@ fn der(text: &str) -> Result<(Option<&str>, Zeroizing<Vec<u8>>), KeyFault> {
     let packed = Zeroizing::new(body.bytes().filter(|b| !b.is_ascii_whitespace()).collect::<Vec<u8>>());
     let der = base64::decode(&packed).filter(|der| !der.is_empty()).ok_or(KeyFault::NotEncoded)?;
     Ok((label, Zeroizing::new(der)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Generated for tests, 1024 bits: too short to be taken.
+    const SHORT: &str = "MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQCyzQdjF0hCUk7fWXtZbuYO/qOfqIxYwS0M1sSB59kM1QF00KAf/vDp3Y4f8pTPhKvjkvw+YDtBawMwbvwKK1AEKF+6HKm7iubdBlH0iqgWUCI5uw3s/3n/dKWQDDjuJiLmEdtIxuP4fh+7Yv4DKtF+SsEKVUAFcpWtSVJ6EI53UQIDAQAB";
+
+    #[test]
+    fn b056_blank_foreign_and_short_keys_are_refused_and_no_fault_shows_a_key() {
+        for (text, fault) in [
+            ("", KeyFault::Empty),
+            (" \n ", KeyFault::Empty),
+            ("hunter2!", KeyFault::NotEncoded),
+            ("-----BEGIN PUBLIC KEY-----\nAAAA", KeyFault::NotEncoded),
+            ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PRIVATE KEY-----", KeyFault::NotEncoded),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", KeyFault::WrongKind),
+            ("AAAA", KeyFault::NotRsa),
+            (SHORT, KeyFault::NotRsa),
+        ] {
+            assert_eq!(VerifyingKey::parse(text).map(|_| ()), Err(fault), "{text}");
+        }
+        assert_eq!(SigningKey::parse(&Secret::new("hunter2!")).map(|_| ()), Err(KeyFault::NotEncoded));
+    }
 }

@@ -81,7 +81,8 @@ pub fn transition(status: AttemptStatus, outcome: &Outcome, known_txn: bool) -> 
 
         // Refused before anything came of it. Proof only for the first send: a repeat that is refused says nothing of the first.
         (S::Prepared, Outcome::NotAccepted(_)) => Become(S::Declined),
-        (S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Declined | S::Closed, Outcome::NotAccepted(_)) => Note,
+        (S::Declined, Outcome::NotAccepted(_)) => Stay,
+        (S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Closed, Outcome::NotAccepted(_)) => Note,
 
         // No byte left: the attempt stays where it is and may be sent again.
         (

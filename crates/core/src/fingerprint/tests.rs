@@ -4,7 +4,11 @@ use serde_json::Value;
 use super::*;
 
 fn rules(exclude: &[&str]) -> Rules {
-    Rules { exclude: exclude.iter().map(|e| Exclusion::parse(e).expect("a pointer")).collect(), max_body_bytes: 64 << 20, ..Rules::default() }
+    Rules {
+        exclude: exclude.iter().map(|e| Exclusion::parse(e).expect("a pointer")).collect(),
+        max_body_bytes: 64 << 20,
+        ..Rules::default()
+    }
 }
 
 fn form(body: &str) -> Result<Vec<u8>, BodyFaultKind> {
@@ -43,7 +47,9 @@ fn b009_headers_take_no_part_and_excluded_members_neither() {
     assert_eq!(form_with(at_nine, &rules(&["request_time"])), form_with(br#"{"amount":100}"#, &rules(&["request_time"])));
     assert_ne!(form_with(at_nine, &rules(&[])), form_with(at_ten, &rules(&[])));
     let nested = rules(&["/requestHeader/requestTimestamp"]);
-    let google = |time: &str, id: &str| form_with(format!(r#"{{"requestHeader":{{"requestTimestamp":{time},"requestId":"{id}"}}}}"#).as_bytes(), &nested);
+    let google = |time: &str, id: &str| {
+        form_with(format!(r#"{{"requestHeader":{{"requestTimestamp":{time},"requestId":"{id}"}}}}"#).as_bytes(), &nested)
+    };
     assert_eq!(google("1", "a"), google("{\"deep\":[2]}", "a"));
     assert_ne!(google("1", "a"), google("1", "b"));
     // The same name elsewhere still counts.
@@ -75,7 +81,11 @@ fn b013_duplicate_member_names_are_refused_however_they_are_written() {
     ] {
         assert_eq!(form(body), Err(BodyFaultKind::DuplicateMember), "{body}");
     }
-    assert_eq!(form_with(br#"{"t":1,"t":2}"#, &rules(&["t"])), Err(BodyFaultKind::DuplicateMember), "an excluded member may not come twice either");
+    assert_eq!(
+        form_with(br#"{"t":1,"t":2}"#, &rules(&["t"])),
+        Err(BodyFaultKind::DuplicateMember),
+        "an excluded member may not come twice either"
+    );
     let place = canonical(
         &RequestParts { method: "POST", path: "/", query: None, content_type: Some("application/json"), body: br#"{"a":1,"b":2,"a":3}"# },
         &rules(&[]),
@@ -113,11 +123,36 @@ fn strings_are_compared_unescaped_and_lone_surrogates_stay_distinct() {
 #[test]
 fn what_is_not_json_is_refused_with_its_place() {
     for (body, at) in [
-        ("{", 1), ("}", 0), ("[1,]", 3), ("{\"a\":1,}", 7), ("{a:1}", 1), ("01", 1), ("1.", 2), ("-", 1), (".5", 0), ("+1", 0), ("1e", 2), ("NaN", 0),
-        ("tru", 0), ("\"a", 2), ("\"\\x\"", 1), ("\"\\u12g4\"", 1), ("\"\\u12\"", 1), ("\"a\u{1}\"", 2), ("1 2", 2), (" ", 1), ("'a'", 0), ("[1 2]", 3),
-        ("{\"a\" 1}", 5), ("\u{feff}{}", 0), ("// x\n1", 0), ("\"\\", 2), ("\"a\nb\"", 2),
+        ("{", 1),
+        ("}", 0),
+        ("[1,]", 3),
+        ("{\"a\":1,}", 7),
+        ("{a:1}", 1),
+        ("01", 1),
+        ("1.", 2),
+        ("-", 1),
+        (".5", 0),
+        ("+1", 0),
+        ("1e", 2),
+        ("NaN", 0),
+        ("tru", 0),
+        ("\"a", 2),
+        ("\"\\x\"", 1),
+        ("\"\\u12g4\"", 1),
+        ("\"\\u12\"", 1),
+        ("\"a\u{1}\"", 2),
+        ("1 2", 2),
+        (" ", 1),
+        ("'a'", 0),
+        ("[1 2]", 3),
+        ("{\"a\" 1}", 5),
+        ("\u{feff}{}", 0),
+        ("// x\n1", 0),
+        ("\"\\", 2),
+        ("\"a\nb\"", 2),
     ] {
-        let request = RequestParts { method: "POST", path: "/", query: None, content_type: Some("application/json"), body: body.as_bytes() };
+        let request =
+            RequestParts { method: "POST", path: "/", query: None, content_type: Some("application/json"), body: body.as_bytes() };
         assert_eq!(canonical(&request, &rules(&[])), Err(BodyFault { kind: BodyFaultKind::NotJson, at }), "{body:?}");
     }
     assert_eq!(form_with(b"\"\xff\"", &rules(&[])), Err(BodyFaultKind::NotUtf8));
@@ -157,7 +192,10 @@ fn method_path_query_and_content_type_count_and_are_framed() {
     }
     assert_eq!(of("POST", "/a", None, None, b""), of("POST", "/a", Some(""), Some("application/json"), b""));
     // Other content types count byte by byte.
-    assert_ne!(of("POST", "/a", None, Some("application/x-www-form-urlencoded"), b"a=1&b=2"), of("POST", "/a", None, Some("application/x-www-form-urlencoded"), b"b=2&a=1"));
+    assert_ne!(
+        of("POST", "/a", None, Some("application/x-www-form-urlencoded"), b"a=1&b=2"),
+        of("POST", "/a", None, Some("application/x-www-form-urlencoded"), b"b=2&a=1")
+    );
     assert!(!of("POST", "/a", None, Some("text/plain"), b"{\"a\":1,\"a\":2}").is_empty());
 }
 

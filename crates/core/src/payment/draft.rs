@@ -67,12 +67,16 @@ impl Draft {
         self.after.status = self.after.rolled_up();
         if was != Some(self.after.status) {
             self.note("status", None, json!({ "from": was, "to": self.after.status }));
-            let had_money = self.before.as_ref().is_some_and(|payment| payment.paid_attempt().is_some());
-            if let Some(kind) = status_event(had_money, self.after.status) {
+            if let Some(kind) = status_event(self.after.status) {
                 let more = self.after.review.as_ref().map_or(Value::Null, |review| json!({ "review": review }));
                 // The word on the payment comes before what was told in the same change about its refunds and surpluses.
                 self.told.insert(0, (kind, None, more));
             }
+        }
+        let had_money = self.before.as_ref().is_some_and(|payment| payment.paid_attempt().is_some());
+        if !had_money && self.after.paid_attempt().is_some() {
+            // Told when the money comes, also to a payment under review: tied to the status, the word would be lost when the review ends.
+            self.told.insert(0, (EventKind::Paid, None, Value::Null));
         }
         self.after.version = self.before.as_ref().map_or(1, |payment| payment.version + 1);
         self.after.updated_at = self.now;
@@ -113,14 +117,13 @@ impl Draft {
 }
 
 /// What the merchant is told when the status changes.
-const fn status_event(had_money: bool, is: PaymentStatus) -> Option<EventKind> {
+const fn status_event(is: PaymentStatus) -> Option<EventKind> {
     match is {
         // A new attempt after a decline, or a payment that was just stored, is no news.
         PaymentStatus::Pending => None,
         PaymentStatus::Authorized => Some(EventKind::Authorized),
-        // Back from a review of money that was there before: the merchant has been told of it.
-        PaymentStatus::Paid if had_money => None,
-        PaymentStatus::Paid => Some(EventKind::Paid),
+        // Told when the money comes.
+        PaymentStatus::Paid => None,
         PaymentStatus::Closed => Some(EventKind::Closed),
         PaymentStatus::Failed => Some(EventKind::Failed),
         PaymentStatus::Review => Some(EventKind::Review),

@@ -64,7 +64,7 @@ impl PaymentStatus {
 /// Why a person has to look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Review {
-    /// `amount_mismatch`, `currency_mismatch`, `refund_overlap`, `unresolved`, `unexpected_authorization`.
+    /// `amount_mismatch`, `currency_mismatch`, `refund_overlap`, `refund_contradicted`, `unresolved`, `unexpected_outcome`.
     pub code: String,
     /// For people, with both values where two disagree.
     pub detail: String,
@@ -222,9 +222,15 @@ impl Payment {
         Money::new(self.captured().minor.saturating_sub(reserved.minor).max(0), self.currency())
     }
 
-    /// Whether what went back, or is reserved to, is more than what was taken.
+    /// Whether what went back, or is reserved to, is more than what was taken: of the payment, or of a surplus.
     pub fn is_over_refunded(&self) -> bool {
-        self.refund_sum(|refund| refund.status != RefundStatus::Failed).minor > self.captured().minor
+        let of_payment = self.refund_sum(|refund| refund.status != RefundStatus::Failed).minor > self.captured().minor;
+        of_payment || self.surpluses.iter().any(|surplus| self.sum_of(&RefundOf::Surplus(surplus.id.clone())) > surplus.amount.minor)
+    }
+
+    fn sum_of(&self, of: &RefundOf) -> i64 {
+        let counts = |refund: &&Refund| refund.of == *of && refund.status != RefundStatus::Failed;
+        self.refunds.iter().filter(counts).fold(0i64, |sum, refund| sum.saturating_add(refund.amount.minor))
     }
 
     fn refund_sum(&self, counts: impl Fn(&Refund) -> bool) -> Money {

@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::draft::Draft;
-use super::{Review, Surplus, SurplusPolicy};
+use super::{Payment, Review, Surplus, SurplusPolicy};
 use crate::attempt::transition::{Move, transition};
 use crate::attempt::{Attempt, AttemptStatus};
 use crate::channel_ref::ChannelRef;
@@ -43,13 +43,24 @@ pub fn observe(draft: &mut Draft, seen: &Observation, policy: SurplusPolicy) {
         }
         return;
     }
+    if is_booked_elsewhere(draft, &attempt, &seen.outcome) {
+        return;
+    }
     let known_txn = match (&attempt.channel_txn, taken(&seen.outcome)) {
-        (Some(known), Some(told)) => *known == told.txn,
+        (Some(known), Some(told)) => *known == told.txn || known.starts_with(OPERATOR_TXN),
         (None, Some(_)) => !matches!(attempt.status, AttemptStatus::Succeeded | AttemptStatus::Authorized),
         (_, None) => true,
     };
     let released_money = attempt.released && matches!(seen.outcome, Outcome::Paid(_)) && attempt.status != AttemptStatus::Succeeded;
+    // Reserved on an attempt that was given up: like one after the end, somebody has to void it.
+    let released_hold = attempt.released && matches!(seen.outcome, Outcome::Authorized(_)) && attempt.status.is_live();
     let step = if released_money { Move::Surplus } else { transition(attempt.status, &seen.outcome, known_txn) };
+    let step = match step {
+        Move::Become(AttemptStatus::Authorized) if released_hold => Move::Review,
+        // Told before: the same status for the same reason.
+        Move::Become(status) if status == attempt.status && failure(&seen.outcome) == attempt.failure.as_ref() => Move::Stay,
+        Move::Become(_) | Move::Stay | Move::Note | Move::Adopt | Move::Surplus | Move::Review => step,
+    };
     match step {
         Move::Stay => stay(draft, index, seen),
         Move::Note => {
@@ -68,10 +79,30 @@ pub fn observe(draft: &mut Draft, seen: &Observation, policy: SurplusPolicy) {
         Move::Surplus => surplus(draft, &attempt, seen, policy),
         Move::Review => {
             let detail = format!("{} on attempt {} that is {}", name(&seen.outcome), attempt.id, attempt.status.as_str());
+            if draft.after.review.as_ref().is_some_and(|review| review.detail == detail) {
+                return;
+            }
             draft.note("review", Some(seen.source), json!({ "attempt": attempt.id, "detail": detail }));
             draft.after.review = Some(Review { code: "unexpected_outcome".to_owned(), detail });
         }
     }
+}
+
+/// How a transaction begins that an operator vouched for without knowing the channel's own id. The channel's word on it, when it comes, is
+/// about the same money.
+pub const OPERATOR_TXN: &str = "operator:";
+
+/// Whether this money is in the books already, beside the payment or on another attempt: told again, it must not be counted again (I9).
+fn is_booked_elsewhere(draft: &Draft, attempt: &Attempt, outcome: &Outcome) -> bool {
+    let Outcome::Paid(taken) = outcome else { return false };
+    let of_surplus = draft.after.surpluses.iter().any(|row| row.account == attempt.account && row.channel_txn == taken.txn);
+    let of_another = draft.after.attempts.iter().any(|row| {
+        row.id != attempt.id
+            && row.status == AttemptStatus::Succeeded
+            && row.account == attempt.account
+            && row.channel_txn.as_ref() == Some(&taken.txn)
+    });
+    of_surplus || of_another
 }
 
 /// The public name of an outcome, for the timeline.
@@ -146,6 +177,11 @@ fn stay(draft: &mut Draft, index: usize, seen: &Observation) {
     {
         attempt.channel_txn = Some(txn.clone());
     }
+    if let Outcome::Paid(taken) = &seen.outcome
+        && attempt.channel_txn.as_ref().is_some_and(|txn| txn.starts_with(OPERATOR_TXN))
+    {
+        attempt.channel_txn = Some(taken.txn.clone());
+    }
 }
 
 fn become_status(draft: &mut Draft, index: usize, status: AttemptStatus, seen: &Observation) {
@@ -175,24 +211,22 @@ fn become_status(draft: &mut Draft, index: usize, status: AttemptStatus, seen: &
         "channel_txn": attempt.channel_txn, "failure": attempt.failure,
     });
     draft.note("attempt", Some(seen.source), detail);
-    let settles = draft.after.review.as_ref().is_some_and(|review| is_about_money_coming(&review.code));
-    if settles && matches!(status, AttemptStatus::Succeeded) {
+    let after = &draft.after;
+    if status == AttemptStatus::Succeeded && after.review.as_ref().is_some_and(|review| ends_with_money(review, &seen.attempt, after)) {
         draft.after.review = None;
     }
 }
 
-/// Reviews that end by themselves once the right money is there.
-fn is_about_money_coming(code: &str) -> bool {
-    matches!(code, "amount_mismatch" | "currency_mismatch" | "unresolved")
+/// Reviews that end by themselves once the right money is there: those about this attempt, and refunds that were told before the money was.
+fn ends_with_money(review: &Review, paid: &AttemptId, after: &Payment) -> bool {
+    let code = review.code.as_str();
+    let about_it = matches!(code, "amount_mismatch" | "currency_mismatch" | "unresolved") && review.detail.contains(paid.as_str());
+    (about_it || code == "refund_overlap") && !after.is_over_refunded()
 }
 
 /// Books money beside the payment, once per account and transaction, and by policy its refund with it.
 fn surplus(draft: &mut Draft, attempt: &Attempt, seen: &Observation, policy: SurplusPolicy) {
     let Some(taken) = taken(&seen.outcome) else { return };
-    let known = draft.after.surpluses.iter().any(|row| row.account == attempt.account && row.channel_txn == taken.txn);
-    if known {
-        return;
-    }
     let now = draft.now();
     let seed = sha256(format!("{}/{}/{}", draft.after.id, attempt.account, taken.txn).as_bytes());
     let row = Surplus {

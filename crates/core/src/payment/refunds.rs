@@ -8,7 +8,7 @@ use crate::attempt::Attempt;
 use crate::channel_ref::ChannelRef;
 use crate::event::EventKind;
 use crate::failure::Failure;
-use crate::id::RefundId;
+use crate::id::{RefundId, SurplusId};
 use crate::money::Money;
 use crate::notification::RefundFact;
 use crate::outcome::{RefundOutcome, Source};
@@ -67,8 +67,11 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
     let now = draft.now();
     let refund = &mut draft.after.refunds[index];
     let was = refund.status;
+    let contradicted = refund.failure.as_ref().is_some_and(|failure| failure.code == FAILED_AFTER_SUCCESS);
     let (status, late) = match transition(was, outcome, first_send) {
         Move::Stay => return,
+        // Succeeded, failed, succeeded: the payment is under review, and no further word of the channel turns it over again.
+        Move::Become(RefundStatus::Failed) if was == RefundStatus::Succeeded && contradicted => return,
         Move::Note => {
             let detail = json!({ "refund": id, "status": was, "outcome": refund_outcome_name(outcome) });
             draft.note("ignored", Some(source), detail);
@@ -81,12 +84,17 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
     refund.updated_at = now;
     match outcome {
         RefundOutcome::Succeeded { channel_refund_id } => {
-            refund.failure = None;
+            if !contradicted {
+                refund.failure = None;
+            }
             if channel_refund_id.is_some() {
                 refund.channel_refund_id.clone_from(channel_refund_id);
             }
         }
-        RefundOutcome::Failed(failure) | RefundOutcome::NotAccepted(failure) => refund.failure = Some(failure.clone()),
+        RefundOutcome::Failed(failure) | RefundOutcome::NotAccepted(failure) => {
+            let code = if was == RefundStatus::Succeeded { FAILED_AFTER_SUCCESS.to_owned() } else { failure.code.clone() };
+            refund.failure = Some(Failure { code, ..failure.clone() });
+        }
         RefundOutcome::Processing
         | RefundOutcome::Absent
         | RefundOutcome::NotSent(_)
@@ -99,6 +107,11 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
     let detail = json!({ "refund": id, "from": was, "to": status, "outcome": refund_outcome_name(outcome), "failure": refund.failure });
     draft.note("refund", Some(source), detail);
     match status {
+        // The merchant was told that it went through, and that it failed after all: a third word would only confuse. A person looks.
+        RefundStatus::Succeeded if contradicted => {
+            let detail = format!("refund {id} went through, failed, and went through again by the channel's word");
+            review(draft, source, "refund_contradicted", detail);
+        }
         RefundStatus::Succeeded => draft.tell(EventKind::RefundSucceeded, Some(id), serde_json::Value::Null),
         RefundStatus::Failed => draft.tell(EventKind::RefundFailed, Some(id), serde_json::Value::Null),
         RefundStatus::Pending | RefundStatus::Unknown => {}
@@ -107,6 +120,9 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
         check_overlap(draft, source);
     }
 }
+
+/// The failure of a refund that had gone through before.
+pub const FAILED_AFTER_SUCCESS: &str = "failed_after_success";
 
 /// What a notification says of a refund on an attempt.
 #[derive(Clone, Debug)]
@@ -130,8 +146,12 @@ pub fn observe_refund_facts(draft: &mut Draft, attempt: &Attempt, seen: &RefundS
         seen.refund_ref == Some(refund.channel_ref.as_str())
             || (seen.channel_refund_id.is_some() && seen.channel_refund_id == refund.channel_refund_id.as_deref())
     };
-    let known = draft.after.refunds.iter().filter(of_attempt).find(named).map(|refund| refund.id.clone());
-    if let Some(id) = known {
+    let known = draft.after.refunds.iter().filter(of_attempt).find(named).map(|refund| (refund.id.clone(), refund.amount));
+    if let Some((code, detail)) = disagreement(attempt, seen, known.as_ref()) {
+        review(draft, source, code, detail);
+        return;
+    }
+    if let Some((id, _)) = known {
         let outcome = match seen.status {
             RefundFact::Succeeded => RefundOutcome::Succeeded { channel_refund_id: seen.channel_refund_id.map(str::to_owned) },
             RefundFact::Processing => RefundOutcome::Processing,
@@ -140,6 +160,11 @@ pub fn observe_refund_facts(draft: &mut Draft, attempt: &Attempt, seen: &RefundS
             ),
         };
         observe_refund(draft, &id, &outcome, source, false);
+        if matches!(seen.status, RefundFact::Succeeded) && seen.amount.is_none() && seen.total.is_some() {
+            // The total may hold more than we know of: what an earlier total could not tell from our own reservations. Where each refund
+            // comes with its own amount, each is booked by its own message instead.
+            book_observed(draft, attempt, &RefundSeen { refund_ref: None, channel_refund_id: None, ..seen.clone() }, source);
+        }
         return;
     }
     match seen.status {
@@ -151,7 +176,19 @@ pub fn observe_refund_facts(draft: &mut Draft, attempt: &Attempt, seen: &RefundS
     }
 }
 
-/// Books a refund that we did not send. Where only the running total is told, its own amount is what the total adds to what is booked.
+/// Figures that do not fit ours are never booked (I6): another currency than the order's, another amount than that of our refund.
+fn disagreement(attempt: &Attempt, seen: &RefundSeen<'_>, known: Option<&(RefundId, Money)>) -> Option<(&'static str, String)> {
+    let currency = attempt.amount.currency;
+    if let Some(told) = seen.amount.into_iter().chain(seen.total).find(|told| told.currency != currency) {
+        return Some(("currency_mismatch", format!("attempt {} is in {currency}, the channel says that {told} went back", attempt.id)));
+    }
+    let ((id, ours), told) = known.zip(seen.amount)?;
+    let differs = matches!(seen.status, RefundFact::Succeeded) && ours.minor != told.minor;
+    differs.then(|| ("amount_mismatch", format!("refund {id} is over {ours}, the channel says that {told} went back")))
+}
+
+/// Books a refund that we did not send. Where only the running total is told, its own amount is what the total adds to what is booked or
+/// reserved: a reservation of ours may be in the total already, and what is missing in the end shows with the next total.
 fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, source: Source) {
     let refs = seen.refund_ref.or(seen.channel_refund_id).unwrap_or("unnamed");
     // Where the message names no refund of its own, the running total is what tells one from the next.
@@ -161,11 +198,18 @@ fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, so
     if draft.after.refund(&id).is_some() {
         return;
     }
+    let may_be_in_it = |refund: &&Refund| match refund.status {
+        RefundStatus::Succeeded => true,
+        // Only what was sent can be in the channel's total.
+        RefundStatus::Pending | RefundStatus::Unknown => refund.send.is_some(),
+        RefundStatus::Failed => false,
+    };
     let booked = draft
         .after
         .refunds
         .iter()
-        .filter(|refund| refund.attempt_id == attempt.id && refund.status == RefundStatus::Succeeded)
+        .filter(|refund| refund.attempt_id == attempt.id)
+        .filter(may_be_in_it)
         .fold(0i64, |sum, refund| sum.saturating_add(refund.amount.minor));
     let amount = match (seen.amount, seen.total) {
         (Some(own), _) => own,
@@ -174,6 +218,9 @@ fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, so
     };
     if amount.minor <= 0 {
         // A late notice whose total is covered by what was booked since: nothing is added.
+        if seen.refund_ref.is_none() && seen.channel_refund_id.is_none() {
+            return;
+        }
         draft.note("foreign_refund", Some(source), json!({ "attempt": attempt.id, "refund_ref": refs, "total": total, "booked": booked }));
         return;
     }
@@ -184,6 +231,9 @@ fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, so
         Some(surplus) if !counts => RefundOf::Surplus(surplus),
         Some(_) | None => RefundOf::Payment,
     };
+    if let RefundOf::Surplus(surplus) = &of {
+        give_up_unsent(draft, surplus, source);
+    }
     let now = draft.now();
     let row = Refund {
         id: id.clone(),
@@ -215,6 +265,15 @@ fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, so
     check_overlap(draft, source);
 }
 
+/// Somebody else has refunded the surplus: a refund of ours of which no byte was sent is not needed any more.
+fn give_up_unsent(draft: &mut Draft, surplus: &SurplusId, source: Source) {
+    let unsent = draft.after.open_refunds().filter(|refund| refund.send.is_none() && refund.of == RefundOf::Surplus(surplus.clone()));
+    for id in unsent.map(|refund| refund.id.clone()).collect::<Vec<_>>() {
+        let failure = Failure::new("refunded_elsewhere", "the surplus was refunded at the channel");
+        observe_refund(draft, &id, &RefundOutcome::Failed(failure), source, true);
+    }
+}
+
 /// More went back, or is reserved to, than was taken: a person has to look; nothing is refused, so that settling does not jam (I7).
 fn check_overlap(draft: &mut Draft, source: Source) {
     if !draft.after.is_over_refunded() {
@@ -225,8 +284,16 @@ fn check_overlap(draft: &mut Draft, source: Source) {
         draft.after.refunded(),
         draft.after.captured()
     );
-    draft.note("review", Some(source), json!({ "code": "refund_overlap", "detail": detail }));
-    draft.after.review = Some(Review { code: "refund_overlap".to_owned(), detail });
+    review(draft, source, "refund_overlap", detail);
+}
+
+/// Opens a review, once for the same reason.
+fn review(draft: &mut Draft, source: Source, code: &str, detail: String) {
+    if draft.after.review.as_ref().is_some_and(|review| review.detail == detail) {
+        return;
+    }
+    draft.note("review", Some(source), json!({ "code": code, "detail": detail }));
+    draft.after.review = Some(Review { code: code.to_owned(), detail });
 }
 
 const fn refund_outcome_name(outcome: &RefundOutcome) -> &'static str {

@@ -42,7 +42,8 @@ pub fn transition(status: RefundStatus, outcome: &RefundOutcome, first_send: boo
                 Note
             }
         }
-        (S::Unknown | S::Succeeded | S::Failed, RefundOutcome::NotAccepted(_)) => Note,
+        (S::Failed, RefundOutcome::NotAccepted(_)) => Stay,
+        (S::Unknown | S::Succeeded, RefundOutcome::NotAccepted(_)) => Note,
 
         // Nothing there: the same reference may be sent again, so it is pending, not failed.
         (S::Pending, RefundOutcome::Absent) => Stay,

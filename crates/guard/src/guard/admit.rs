@@ -32,7 +32,9 @@ enum Step {
     /// It changed under our eyes: look again.
     Again,
     /// Somebody runs.
-    Wait { retry_after: Duration },
+    Wait {
+        retry_after: Duration,
+    },
 }
 
 impl Guard {
@@ -79,7 +81,7 @@ impl Guard {
         let lease = request.route.lease.unwrap_or(self.inner.policy.lease);
         let ttl = request.route.ttl.unwrap_or(self.inner.policy.ttl);
         let row = NewClaim { key: request.key.clone(), fingerprint: digest.clone(), claim_id, lease, ttl };
-        let won = |fence, resumed| Step::Done(Admitted::Run(Claim::won(request.key.clone(), claim_id, fence, resumed, lease, sent + lease)));
+        let won = |fence, resumed| Step::Done(Admitted::Run(Claim::won(request.key.clone(), claim_id, fence, resumed, lease, sent)));
         let (record, now) = match self.inner.writer.claim(row).await? {
             Seen::Won { fence } => return Ok(won(fence, false)),
             Seen::Found { record, now } => (record, now),
@@ -89,7 +91,13 @@ impl Guard {
         };
         let decision = decide(&record, now, matches, request.route.resumable);
         match decision {
-            Decision::Replay => Ok(done(self.replay(&record))),
+            Decision::Replay => {
+                let reply = self.replay(&record);
+                if let Reply::Replayed(answer) = &reply {
+                    self.inner.cache.put(&record.key, digest, answer, sent + record.expires_at.since(now));
+                }
+                Ok(done(reply))
+            }
             Decision::Mismatch => Ok(done(Reply::Refused(Refusal::Mismatch))),
             Decision::OutcomeUnknown => Ok(done(Reply::Refused(Refusal::OutcomeUnknown))),
             Decision::InUse { retry_after } => Ok(Step::Wait { retry_after }),
@@ -115,7 +123,7 @@ impl Guard {
                     ttl: (!resumed || short).then_some(ttl),
                 };
                 Ok(match self.inner.writer.take_over(&row).await? {
-                    Some(fence) => Step::Done(Admitted::Run(Claim::won(record.key, claim_id, fence, resumed, lease, sent + lease))),
+                    Some(fence) => Step::Done(Admitted::Run(Claim::won(record.key, claim_id, fence, resumed, lease, sent))),
                     None => Step::Again,
                 })
             }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use payonce_core::ports::StoreFault;
 use payonce_core::ports::records::{Verb, Write, Written};
-use payonce_core::record::decision::{Decision, decide};
 use payonce_core::record::RecordState;
+use payonce_core::record::decision::{Decision, decide};
+use payonce_core::secret::KeyedDigest;
 use tokio::time::Instant;
 
 use super::{Caller, Guard, answer_place};
@@ -22,9 +23,9 @@ const LATE_GRACE: Duration = Duration::from_secs(5);
 impl Guard {
     /// Stores the end and says what to answer. Answers the caller by itself, with [`Refusal::NotStored`], if the store is still down when
     /// the lease ends, and then goes on trying: a result that lands late is better than none.
-    pub(super) async fn finish(&self, claim: Claim, request: &Request, ending: Ending, caller: &mut Caller) -> Reply {
+    pub(super) async fn finish(&self, claim: Claim, request: &Request, digest: &KeyedDigest, ending: Ending, caller: &mut Caller) -> Reply {
         let answer_by = claim.held_until().max(Instant::now() + LATE_GRACE);
-        let stored = self.store(claim, request, ending);
+        let stored = self.store(claim, request, digest, ending);
         tokio::pin!(stored);
         tokio::select! {
             biased;
@@ -36,14 +37,19 @@ impl Guard {
         stored.await
     }
 
-    async fn store(&self, claim: Claim, request: &Request, ending: Ending) -> Reply {
+    async fn store(&self, claim: Claim, request: &Request, digest: &KeyedDigest, ending: Ending) -> Reply {
         let (mut write, mut reply) = self.as_write(&claim, ending);
         let give_up = Instant::now() + self.inner.policy.finish_for;
         let mut pause = PAUSE.0;
         loop {
             let fault = match self.inner.writer.write(write.clone()).await {
-                Ok(Written::Applied) => return reply,
-                Ok(Written::Refused) => match self.truth(&write, request, &reply).await {
+                Ok(Written::Applied) => {
+                    if let (Verb::Keep(_), Reply::Fresh(answer)) = (&write.verb, &reply) {
+                        self.remember(&claim, request, digest, answer);
+                    }
+                    return reply;
+                }
+                Ok(Written::Refused) => match self.truth(&write, request, digest, &reply).await {
                     Ok(truth) => return truth,
                     Err(fault) => fault,
                 },
@@ -57,7 +63,9 @@ impl Guard {
                     reply = Reply::Refused(Refusal::NotStored);
                 }
                 (CommitFault::Store(StoreFault::Refused(_)), Verb::Park(Some(_))) => write.verb = Verb::Park(None),
-                (CommitFault::Closed, Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => return Reply::Refused(Refusal::NotStored),
+                (CommitFault::Closed, Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => {
+                    return Reply::Refused(Refusal::NotStored);
+                }
                 (CommitFault::Full | CommitFault::Store(_), Verb::Renew(_) | Verb::Keep(_) | Verb::Release | Verb::Park(_)) => {}
             }
             if Instant::now() >= give_up {
@@ -65,6 +73,17 @@ impl Guard {
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(PAUSE.1);
+        }
+    }
+
+    /// Puts a kept answer at hand for replays, where it is known until when the row holds.
+    fn remember(&self, claim: &Claim, request: &Request, digest: &KeyedDigest, answer: &Answer) {
+        let ttl = request.route.ttl.unwrap_or(self.inner.policy.ttl);
+        // A repeat of an answer over the limit gets a marker, which only the store has.
+        if let Some(claimed_at) = claim.claimed_at()
+            && answer.is_kept_whole(self.inner.policy.max_answer_bytes)
+        {
+            self.inner.cache.put(claim.key(), digest, answer, claimed_at + ttl);
         }
     }
 
@@ -83,7 +102,7 @@ impl Guard {
     }
 
     /// What is true about a row that refused our write: it was taken over, released and claimed anew, parked, or our write had landed.
-    async fn truth(&self, write: &Write, request: &Request, reply: &Reply) -> Result<Reply, CommitFault> {
+    async fn truth(&self, write: &Write, request: &Request, digest: &KeyedDigest, reply: &Reply) -> Result<Reply, CommitFault> {
         let (record, now) = self.inner.writer.read(write.key.clone()).await?;
         let unknown = Reply::Refused(Refusal::OutcomeUnknown);
         let Some(record) = record else {
@@ -102,8 +121,7 @@ impl Guard {
                 | (RecordState::Running, Verb::Keep(_) | Verb::Park(_) | Verb::Release | Verb::Renew(_)) => unknown,
             });
         }
-        let digest = self.inner.ring.digest(&request.canonical);
-        let matches = self.matches(&record, &digest, &request.canonical).unwrap_or(false);
+        let matches = self.matches(&record, digest, &request.canonical).unwrap_or(false);
         Ok(match decide(&record, now, matches, request.route.resumable) {
             Decision::Replay => self.replay(&record),
             Decision::InUse { retry_after } => Reply::Refused(Refusal::InUse { retry_after }),

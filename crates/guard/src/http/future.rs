@@ -10,7 +10,9 @@ use http::Response;
 use super::ReplyBody;
 
 /// See [`GuardService`](super::GuardService). Dropping it stops a request that is still being read; a run that has begun goes on.
-pub struct GuardFuture<R, E>(Pin<Box<dyn Future<Output = Result<Response<ReplyBody<R>>, E>> + Send>>);
+pub struct GuardFuture<R, E>(Boxed<Result<Response<ReplyBody<R>>, E>>);
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 impl<R, E> GuardFuture<R, E> {
     pub(super) fn new(future: impl Future<Output = Result<Response<ReplyBody<R>>, E>> + Send + 'static) -> Self {

@@ -30,12 +30,14 @@ pub(super) struct Config {
     pub(super) methods: Vec<Method>,
     pub(super) rules: Rules,
     pub(super) keep_headers: Vec<HeaderName>,
-    pub(super) tenant: Arc<dyn Fn(&Parts) -> Option<TenantId> + Send + Sync>,
-    pub(super) scope: Arc<dyn Fn(&Parts) -> String + Send + Sync>,
-    pub(super) route: Arc<dyn Fn(&Parts) -> Route + Send + Sync>,
+    pub(super) tenant: Arc<Read<Option<TenantId>>>,
+    pub(super) scope: Arc<Read<String>>,
+    pub(super) route: Arc<Read<Route>>,
     pub(super) refresh: Option<Arc<Refresh>>,
 }
 
+/// Reads something off a request.
+pub(super) type Read<T> = dyn Fn(&Parts) -> T + Send + Sync;
 pub(super) type Refresh = dyn Fn(Answer) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync;
 
 impl GuardLayer {

@@ -117,7 +117,7 @@ impl Preset {
     }
 
     /// The problem of a refusal in this dialect.
-    pub(super) fn problem(&self, refusal: Refusal) -> Problem {
+    pub fn problem(&self, refusal: Refusal) -> Problem {
         let problem = Problem::from(refusal);
         match refusal {
             Refusal::Mismatch => Problem { status: self.mismatch_status, ..problem },
@@ -132,7 +132,7 @@ impl Preset {
     }
 
     /// The problem as this dialect's response.
-    pub(super) fn response<B: From<bytes::Bytes>>(&self, problem: Problem) -> http::Response<B> {
+    pub fn response<B: From<bytes::Bytes>>(&self, problem: Problem) -> http::Response<B> {
         let body = match self.errors {
             ErrorForm::Problem => return problem.into_response(),
             ErrorForm::Stripe => {

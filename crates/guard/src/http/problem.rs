@@ -187,7 +187,7 @@ impl From<KeyFault> for Problem {
                 "The idempotency key is malformed"
             }
         };
-        let detail = format!("{fault}. Send one key of 1 to 255 visible ASCII characters without comma and quote.");
+        let detail = sentence(&format!("{fault}. Send one key of 1 to 255 visible ASCII characters without comma and quote."));
         Self::new(400, fault.code(), title, detail).money(MoneyMoved::No, Retry::Never)
     }
 }
@@ -197,11 +197,19 @@ impl From<BodyFault> for Problem {
         let (status, title) = match fault.kind {
             BodyFaultKind::TooLong => (413, "The request body is too large"),
             BodyFaultKind::TooDeep => (400, "The request body is nested too deeply"),
-            BodyFaultKind::NotJson | BodyFaultKind::NotUtf8 | BodyFaultKind::NumberOutOfRange => (400, "The request body is not valid JSON"),
+            BodyFaultKind::NotJson | BodyFaultKind::NotUtf8 | BodyFaultKind::NumberOutOfRange => {
+                (400, "The request body is not valid JSON")
+            }
             BodyFaultKind::DuplicateMember => (400, "The request body names a member twice"),
         };
-        Self::new(status, fault.code(), title, format!("{fault}.")).money(MoneyMoved::No, Retry::Never)
+        Self::new(status, fault.code(), title, sentence(&format!("{fault}."))).money(MoneyMoved::No, Retry::Never)
     }
+}
+
+/// The text with a capital letter.
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

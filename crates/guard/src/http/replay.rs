@@ -11,7 +11,7 @@ use http::response::Parts;
 use http::{Extensions, Response, StatusCode};
 use http_body::Body;
 
-use super::{Keep, MayHaveHappened, NothingHappened, Preset, ReplyBody};
+use super::{Keep, MayHaveHappened, NothingHappened, Preset};
 use crate::answer::Answer;
 use crate::reply::Ending;
 
@@ -96,8 +96,8 @@ pub(super) fn ending(answer: Answer, extensions: &Extensions, keep: Keep) -> End
     }
 }
 
-/// A kept answer as a response, marked as this dialect marks it.
-pub(super) fn replayed<B>(answer: Answer, preset: &Preset) -> Response<ReplyBody<B>> {
+/// A kept answer as a response, marked as the dialect marks it.
+pub fn replayed<B: From<Bytes>>(answer: Answer, preset: &Preset) -> Response<B> {
     let mut response = plain(answer);
     if let Some(name) = &preset.replay_header {
         response.headers_mut().insert(name.clone(), HeaderValue::from_static("true"));
@@ -106,8 +106,8 @@ pub(super) fn replayed<B>(answer: Answer, preset: &Preset) -> Response<ReplyBody
 }
 
 /// An answer as a response.
-pub(super) fn plain<B>(answer: Answer) -> Response<ReplyBody<B>> {
-    let mut response = Response::new(ReplyBody::from(answer.body));
+pub fn plain<B: From<Bytes>>(answer: Answer) -> Response<B> {
+    let mut response = Response::new(B::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut headers = HeaderMap::with_capacity(answer.headers.len() + 1);
     for (name, value) in answer.headers {

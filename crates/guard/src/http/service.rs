@@ -211,8 +211,7 @@ fn json_key(body: &[u8], source: &KeySource) -> Result<(IdempotencyKey, String),
 
 fn canonical_of(parts: &http::request::Parts, body: &[u8], config: &Config) -> Result<Vec<u8>, BodyFault> {
     let content_type = parts.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let request =
-        RequestParts { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query(), content_type, body };
+    let request = RequestParts { method: parts.method.as_str(), path: parts.uri.path(), query: parts.uri.query(), content_type, body };
     canonical(&request, &config.rules)
 }
 
@@ -229,8 +228,10 @@ where
     match Limited::new(body, max_bytes).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(too_long()),
-        Err(_) => Err(Problem::new(400, "body_incomplete", "The request body broke off", "The body did not arrive whole. Nothing was run.")
-            .money(MoneyMoved::No, Retry::Safe)),
+        Err(_) => {
+            Err(Problem::new(400, "body_incomplete", "The request body broke off", "The body did not arrive whole. Nothing was run.")
+                .money(MoneyMoved::No, Retry::Safe))
+        }
     }
 }
 

@@ -153,10 +153,7 @@ pub(super) async fn take_over(table: &Table, row: &TakeOver) -> Result<Option<Fe
 }
 
 /// Reads rows as they are; the number of rows is checked.
-async fn read_back(
-    table: &Table,
-    keys: Vec<RecordKey>,
-) -> Result<(Vec<Option<Record>>, payonce_core::clock::Timestamp), StoreFault> {
+async fn read_back(table: &Table, keys: Vec<RecordKey>) -> Result<(Vec<Option<Record>>, payonce_core::clock::Timestamp), StoreFault> {
     let (records, now) = repeated(|| table.call(table.records.read(&keys))).await?;
     if records.len() == keys.len() { Ok((records, now)) } else { Err(StoreFault::Refused("the store miscounted".to_owned())) }
 }

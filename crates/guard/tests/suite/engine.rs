@@ -58,8 +58,8 @@ async fn b006_work_far_longer_than_its_lease_keeps_the_key() {
         let (guard, work) = (bench.guard.clone(), bench.takes(Duration::from_secs(20)));
         async move { guard.run(pay("K1", O1), work).await }
     });
-    for wait in [1, 9, 9] {
-        tokio::time::sleep(Duration::from_secs(wait)).await;
+    for _ in 0..39 {
+        tokio::time::sleep(Duration::from_millis(500)).await;
         assert!(matches!(refused(bench.other.run(pay_on("K1", O1, Route::RESUMABLE), never).await), Refusal::InUse { .. }));
     }
     assert_eq!(first.await.unwrap(), Reply::Fresh(created("p1")));
@@ -93,7 +93,10 @@ async fn b007_no_answer_goes_out_before_its_end_is_stored() {
 #[tokio::test]
 async fn b008_the_same_request_written_otherwise_is_a_replay() {
     let bench = bench();
-    bench.guard.run(pay("K1", r#"{"order":"O1","amount":100,"payer":{"id":"u1","name":"A"}}"#), bench.ends(Ending::Keep(created("p1")))).await;
+    bench
+        .guard
+        .run(pay("K1", r#"{"order":"O1","amount":100,"payer":{"id":"u1","name":"A"}}"#), bench.ends(Ending::Keep(created("p1"))))
+        .await;
     let again = bench.guard.run(pay("K1", r#"{"payer":{"name":"A","id":"u1"},"amount":1e2,"order":"\u004f1"}"#), never).await;
     assert_eq!(again, Reply::Replayed(created("p1")));
 }
@@ -454,4 +457,27 @@ async fn more_than_may_run_at_once_is_refused_without_running() {
     assert_eq!(first, Reply::Fresh(created("p1")));
     assert!(matches!(refused(second), Refusal::Busy { .. }));
     assert_eq!(bench.guard.run(pay("K2", O1), bench.ends(Ending::Keep(created("p2")))).await, Reply::Fresh(created("p2")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_at_hand_are_replayed_without_the_store_and_only_until_they_expire() {
+    let policy = Policy { cache_bytes: 1 << 20, ttl: Duration::from_secs(100), max_answer_bytes: 500, ..Policy::default() };
+    let bench = bench_with(policy);
+    bench.guard.run(pay("K1", O1), bench.ends(Ending::Keep(created("p1")))).await;
+    bench.other.run(pay("K1", O1), never).await;
+    let long = Answer::new(201, "text/plain", vec![b'x'; 1000]);
+    bench.guard.run(pay("long", O1), bench.ends(Ending::Keep(long.clone()))).await;
+    bench.guard.run(pay("parked", O1), bench.ends(Ending::Park(created("p2")))).await;
+    bench.guard.run(pay("released", O1), bench.ends(Ending::Release(created("p3")))).await;
+    let calls = bench.faulty.batches(Call::Claim).len();
+    assert_eq!(bench.guard.run(pay("K1", O1), never).await, Reply::Replayed(created("p1")));
+    assert_eq!(bench.faulty.batches(Call::Claim).len(), calls, "no store call");
+    assert_eq!(refused(bench.guard.run(pay("K1", O2), never).await), Refusal::Mismatch);
+    assert_ne!(bench.guard.run(pay("long", O1), never).await, Reply::Replayed(long), "a marker, as after a restart");
+    assert_eq!(refused(bench.guard.run(pay("parked", O1), never).await), Refusal::OutcomeUnknown);
+    assert_eq!(bench.guard.run(pay("released", O1), bench.ends(Ending::Keep(created("p4")))).await, Reply::Fresh(created("p4")));
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let again = bench.guard.run(pay("K1", O1), bench.ends(Ending::Keep(created("p5")))).await;
+    assert_eq!(again, Reply::Fresh(created("p5")), "expired in the store, expired in memory");
+    assert_eq!(bench.guard.run(pay("K1", O1), never).await, Reply::Replayed(created("p5")));
 }

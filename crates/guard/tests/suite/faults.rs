@@ -59,7 +59,7 @@ impl Faulty {
             poison: Mutex::default(),
             down: AtomicBool::new(false),
             writes_down: AtomicBool::new(false),
-            gate: HashMap::from([(Call::Claim, open()), (Call::Write, open())]),
+            gate: HashMap::from([(Call::Claim, open()), (Call::Write, open()), (Call::Read, open())]),
             log: Mutex::default(),
         })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use payonce::writer::{CommitFault, GroupCommit, WriterLimits};
 use payonce_core::ports::StoreFault;
-use payonce_core::ports::records::{NewClaim, Records, Seen, Verb, Write, Written};
+use payonce_core::ports::records::{NewClaim, Records, Seen, TakeOver, Verb, Write, Written};
 use payonce_core::record::{ClaimId, Fence, RecordKey, RecordState};
 use payonce_core::secret::Sealed;
 use payonce_testkit::memory_records::MemoryRecords;
@@ -362,4 +362,66 @@ async fn draining_writes_what_waits_and_takes_nothing_new() {
     };
     assert_eq!((keys, desk.records.len()), (BTreeSet::from([true]), 300));
     assert_eq!(desk.claim("late").await.unwrap(), Err(CommitFault::Closed));
+}
+
+#[tokio::test]
+async fn a_lost_release_whose_key_was_claimed_anew_has_landed() {
+    let mut desk = desk();
+    let hold = desk.hold("k").await;
+    desk.faulty.shut(Call::Read);
+    desk.faulty.plan(Call::Write, Fault::After(lost()));
+    let release = desk.write(hold(Verb::Release));
+    settle().await;
+    let next = desk.row("k");
+    assert!(matches!(desk.records.claim(&[next]).await.unwrap()[0], Seen::Won { .. }));
+    desk.faulty.open(Call::Read);
+    assert_eq!(release.await.unwrap(), Ok(Written::Applied));
+}
+
+#[tokio::test]
+async fn a_lost_write_to_a_row_that_was_taken_over_is_refused() {
+    let mut desk = desk();
+    let hold = desk.hold("k").await;
+    let seen = desk.records.row(&record_key("k")).unwrap();
+    // The holder parks; the next takes over; the holder's second write is lost on the way.
+    desk.records.write(&[hold(Verb::Park(None))]).await.unwrap();
+    let heir = TakeOver {
+        key: seen.key.clone(),
+        seen_claim: seen.claim_id,
+        seen_fence: seen.fence,
+        seen_state: RecordState::Parked,
+        claim_id: ClaimId(uuid::Uuid::from_u128(99)),
+        fingerprint: seen.fingerprint.clone(),
+        lease: LEASE,
+        ttl: None,
+    };
+    assert_eq!(desk.records.take_over(&heir).await, Ok(Some(Fence(2))));
+    for verb in [Verb::Keep(answer()), Verb::Park(None), Verb::Release, Verb::Renew(LEASE)] {
+        desk.faulty.plan(Call::Write, Fault::Before(lost()));
+        assert_eq!(desk.write(hold(verb)).await.unwrap(), Ok(Written::Refused));
+    }
+}
+
+#[tokio::test]
+async fn finishes_are_not_dragged_one_by_one_through_a_store_that_went_away() {
+    let mut desk = desk();
+    let mut holds = Vec::new();
+    for n in 0..20 {
+        holds.push(desk.hold(&format!("k{n}")).await);
+    }
+    desk.faulty.shut(Call::Write);
+    let first = desk.write(holds[0](Verb::Renew(LEASE)));
+    settle().await;
+    let rest: Vec<_> = holds.iter().map(|hold| desk.write(hold(Verb::Keep(answer())))).collect();
+    settle().await;
+    desk.faulty.plan(Call::Write, Fault::Before(StoreFault::Unavailable("for the first".to_owned())));
+    desk.faulty.plan(Call::Write, Fault::Before(lost()));
+    desk.faulty.plan(Call::Write, Fault::Before(StoreFault::Unavailable("gone".to_owned())));
+    desk.faulty.open(Call::Write);
+    assert!(first.await.unwrap().is_err());
+    let mut ambiguous = 0;
+    for write in rest {
+        ambiguous += usize::from(write.await.unwrap().unwrap_err().is_ambiguous());
+    }
+    assert_eq!((desk.faulty.batches(Call::Write), ambiguous), (vec![1, 20, 1], 19), "what was lost and not tried again may still land");
 }

@@ -9,6 +9,7 @@ use payonce_core::event::EventKind;
 use payonce_core::id::PaymentId;
 use payonce_core::outcome::{Outcome, RefundOutcome, Source};
 use payonce_core::payment::change::Change;
+use payonce_core::payment::draft::Draft;
 use payonce_core::payment::observe::{Observation, observe};
 use payonce_core::payment::refunds::{RefundStand, judge, observe_refund, reserve};
 use payonce_core::payment::{Payment, SurplusPolicy};
@@ -32,7 +33,17 @@ fn pick(build: &Build, of: usize) -> usize {
 
 /// A random step that the rules allow from here. `None` where the drawn one changes nothing.
 pub fn random_step(build: &Build, seen: &Payment) -> Option<Change> {
-    build.settled_change(seen, None, |draft| match pick(build, 10) {
+    build.settled_change(seen, None, |draft| {
+        edit(build, seen, draft);
+        if !draft.is_empty() {
+            // Two tasks may decide the same in the same millisecond: this tells which of the two landed.
+            draft.note("step", None, serde_json::json!({ "nonce": u64::from_le_bytes(build.bytes()) }));
+        }
+    })
+}
+
+fn edit(build: &Build, seen: &Payment, draft: &mut Draft) {
+    match pick(build, 10) {
         0..=5 => {
             let attempt = &seen.attempts[pick(build, seen.attempts.len())];
             let observation = Observation {
@@ -68,7 +79,7 @@ pub fn random_step(build: &Build, seen: &Payment) -> Option<Change> {
                 observe_refund(draft, &open[pick(build, open.len())], &outcome, Source::LookUp, false);
             }
         }
-    })
+    }
 }
 
 fn random_outcome(build: &Build, seen: &Payment, n: u32) -> Outcome {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// What happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Story {
+pub(super) enum Story {
     /// Paid: 10000.
     Pays,
     /// 10003, and waits for the buyer (control call `buyer`: `pay`, `decline`).
@@ -40,7 +40,7 @@ const STORIES: [(&str, Story, &str); 8] = [
 ];
 
 /// What a code means, and whose it is; `None` for what is no code.
-pub fn read(code: &str) -> Option<(Story, String)> {
+pub(super) fn read(code: &str) -> Option<(Story, String)> {
     let fits = (16..=24).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_digit());
     let head = code.get(..2)?;
     if !fits || !("25"..="30").contains(&head) {
@@ -52,7 +52,7 @@ pub fn read(code: &str) -> Option<(Story, String)> {
 }
 
 /// For `GET /_sandbox/accounts`.
-pub fn described() -> Value {
+pub(super) fn described() -> Value {
     let codes: serde_json::Map<String, Value> =
         STORIES.iter().map(|(digits, _, what)| (format!("28{digits}0000000000001234"), json!(what))).collect();
     json!({

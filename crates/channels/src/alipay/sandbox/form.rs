@@ -1,10 +1,10 @@
 //! Form encoding as the gateway reads and writes it: bytes in, bytes out, no charset assumed.
 
 /// Parameters in order, decoded once.
-pub type Params = Vec<(Vec<u8>, Vec<u8>)>;
+pub(super) type Params = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// Decodes `a=b&c=d`. A percent sign that no two hex digits follow stays as it is.
-pub fn decode(text: &[u8]) -> Params {
+pub(super) fn decode(text: &[u8]) -> Params {
     text.split(|b| *b == b'&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| match pair.iter().position(|b| *b == b'=') {
@@ -44,7 +44,7 @@ const fn hex_digit(byte: u8) -> Option<u8> {
 }
 
 /// Encodes parameters in their order.
-pub fn encode(params: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
+pub(super) fn encode(params: &[(Vec<u8>, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in params {
         if !out.is_empty() {

@@ -11,19 +11,19 @@ use super::auth_code;
 use crate::books::SideAccount;
 
 /// A merchant's account with both sides' keys.
-pub struct Keyed {
+pub(super) struct Keyed {
     /// `alipay`, `alipay_2`.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// 1 or 2.
-    pub tenant: u8,
+    pub(super) tenant: u8,
     /// The application.
-    pub app_id: &'static str,
+    pub(super) app_id: &'static str,
     /// Who is paid.
-    pub seller_id: &'static str,
+    pub(super) seller_id: &'static str,
     /// Verifies the merchant's requests.
-    pub merchant_public_der: Vec<u8>,
+    pub(super) merchant_public_der: Vec<u8>,
     /// Signs answers and notifications.
-    pub alipay: KeyPair,
+    pub(super) alipay: KeyPair,
     pem: Pem,
 }
 
@@ -35,11 +35,11 @@ struct Pem {
 }
 
 /// All keys.
-pub struct Keys {
+pub(super) struct Keys {
     /// The accounts.
-    pub accounts: Vec<Keyed>,
+    pub(super) accounts: Vec<Keyed>,
     /// Signs what is forged.
-    pub forger: KeyPair,
+    pub(super) forger: KeyPair,
 }
 
 impl fmt::Debug for Keys {
@@ -63,7 +63,7 @@ const MERCHANT_2: Pem = Pem {
 const FORGER: &str = include_str!("../sandbox_keys/forger.private.pem");
 
 impl Keys {
-    pub fn load() -> Result<Self, String> {
+    pub(super) fn load() -> Result<Self, String> {
         Ok(Self {
             accounts: vec![
                 Keyed::load("alipay", 1, "9021000100000001", "2088100100000001", MERCHANT_1)?,
@@ -81,7 +81,7 @@ impl Keyed {
     }
 
     /// As `GET /_sandbox/accounts` shows it.
-    pub fn shown(&self, base_url: &str) -> SideAccount {
+    pub(super) fn shown(&self, base_url: &str) -> SideAccount {
         SideAccount {
             channel: "alipay",
             account: self.name.to_owned(),
@@ -89,7 +89,7 @@ impl Keyed {
             settings: json!({
                 "app_id": self.app_id,
                 "seller_id": self.seller_id,
-                "app_private_key": self.pem.merchant_private,
+                "private_key": self.pem.merchant_private,
                 "alipay_public_key": self.pem.alipay_public,
                 "gateway_url": format!("{base_url}/alipay/gateway.do"),
             }),

@@ -33,7 +33,7 @@ pub fn sign_notice(params: &[(Vec<u8>, Vec<u8>)], key: &KeyPair) -> Result<Strin
 }
 
 /// The signature over bytes, in Base64.
-pub fn sign_bytes(bytes: &[u8], key: &KeyPair) -> Result<String, String> {
+pub(super) fn sign_bytes(bytes: &[u8], key: &KeyPair) -> Result<String, String> {
     let mut signature = vec![0; key.public_modulus_len()];
     // PKCS#1 v1.5 signatures are deterministic; the random number generator only blinds.
     key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), bytes, &mut signature).map_err(|_| "the key does not sign".to_owned())?;

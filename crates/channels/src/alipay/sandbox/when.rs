@@ -16,23 +16,23 @@ fn beijing(at: Timestamp, format: &[BorrowedFormatItem<'_>]) -> String {
 }
 
 /// `2026-12-01 21:45:36`.
-pub fn text(at: Timestamp) -> String {
+pub(super) fn text(at: Timestamp) -> String {
     beijing(at, SECONDS)
 }
 
 /// The head of a trade number: the moment, so that numbers of two runs do not meet.
-pub fn number(at: Timestamp) -> String {
+pub(super) fn number(at: Timestamp) -> String {
     beijing(at, NUMBER)
 }
 
 /// Reads `yyyy-MM-dd HH:mm:ss`, or without the seconds.
-pub fn parse(text: &str) -> Option<Timestamp> {
+pub(super) fn parse(text: &str) -> Option<Timestamp> {
     let at = PrimitiveDateTime::parse(text, SECONDS).or_else(|_| PrimitiveDateTime::parse(text, MINUTES)).ok()?;
     Some(Timestamp::from_unix(at.assume_offset(offset!(+8)).unix_timestamp()))
 }
 
 /// Reads `90m`, `2h`, `1d`, or `1c` (the end of the day in Beijing).
-pub fn parse_timeout(text: &str, now: Timestamp) -> Option<Timestamp> {
+pub(super) fn parse_timeout(text: &str, now: Timestamp) -> Option<Timestamp> {
     const MINUTE: u64 = 60;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let count: u64 = digits.parse().ok()?;

@@ -1,0 +1,5 @@
+//! `payonce apikey …`
+
+pub(crate) mod create;
+pub(crate) mod list;
+pub(crate) mod revoke;

@@ -1,0 +1,3 @@
+//! `payonce event …`
+
+pub(crate) mod list;

@@ -1,0 +1,108 @@
+//! `payonce demo`: the failure stories, played against a real service and real (simulated) channels, each in a process of its own.
+//!
+//! In: a database, channels, a seed. Out: a line per story with what was counted at the channel and at the merchant. The verdict follows
+//! from the sandbox's ledger and the merchant's receiver, never from what the service says of itself.
+
+mod act;
+mod channel;
+mod child;
+mod merchant;
+mod stage;
+mod stories;
+mod story;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+
+use payonce::system::SystemEntropy;
+use payonce_core::clock::random;
+use serde_json::json;
+
+use crate::args::trial::Demo;
+use crate::exit::{Exit, Fault};
+use crate::printer::{Printer, talk};
+use crate::progress::Progress;
+use channel::{PARTS, Part};
+use stage::Stage;
+use story::Story;
+use verdict::Line;
+
+pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
+    let parts = parts(&args.channel)?;
+    let entropy = SystemEntropy::default();
+    let seed = args.seed.unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&entropy))));
+    let dir = scratch(&random::<6>(&entropy))?;
+    let database = match &args.database {
+        Some(url) => absolute(url)?,
+        None => format!("sqlite://{}", dir.join("demo.db").display()),
+    };
+    // A database that was played on before knows the numbers of that run's sandbox: the same seed must not draw them again.
+    let drawn = if args.database.is_some() { seed ^ u64::from_le_bytes(random(&entropy)) } else { seed };
+    let progress = Progress::new();
+    progress.say("starting the sandbox and the service");
+    let mut stage = Stage::set(dir.clone(), &database, drawn, &entropy).await?;
+    let lines = tokio::select! {
+        lines = play(&mut stage, &parts, &progress) => lines?,
+        () = payonce_server::shutdown_signal() => return Err(Fault::new("interrupted")),
+    };
+    progress.clear();
+    stage.strike().await;
+    let good = lines.iter().all(Line::is_good);
+    let headings = [
+        "CHANNEL",
+        "STORY",
+        "REQUESTS SENT",
+        "CHARGES AT THE CHANNEL",
+        "REFUNDS AT THE CHANNEL",
+        "EVENTS TO THE MERCHANT",
+        "VERDICT",
+    ];
+    Printer::new(args.form.json).list(&headings, &lines, Line::document, Line::row)?;
+    talk(format!("\nseed {seed}, {} stories, {}", lines.len(), if good { "all good" } else { "not all good" }));
+    if good {
+        // Nobody has a use for the files of a run that went well.
+        let _ = std::fs::remove_dir_all(&dir);
+        return Ok(Exit::Done);
+    }
+    talk(format!("logs and database are kept in {}", dir.display()));
+    Ok(Exit::No)
+}
+
+async fn play(stage: &mut Stage, parts: &[Part], progress: &Progress) -> Result<Vec<Line>, Fault> {
+    let mut lines: Vec<Line> = Vec::new();
+    for part in parts {
+        for (n, story) in Story::ALL.into_iter().enumerate() {
+            progress.say(&format!("{} {}/{}  {}", part.channel, n + 1, Story::ALL.len(), story.expected().title));
+            lines.push(verdict::of(story, stage, *part).await?);
+        }
+        lines.push(verdict::afterwards(&lines, stage, *part).await?);
+    }
+    Ok(lines)
+}
+
+fn parts(name: &str) -> Result<Vec<Part>, Fault> {
+    let wanted: Vec<Part> = PARTS.iter().filter(|part| name == "all" || part.channel == name).copied().collect();
+    if wanted.is_empty() {
+        let names: Vec<&str> = PARTS.iter().map(|part| part.channel).collect();
+        return Err(Fault::new(format!("the demo has no channel {name}")).hint(format!("all, or one of: {}", names.join(", "))));
+    }
+    Ok(wanted)
+}
+
+/// A folder that only we can read: it holds a database with its key.
+fn scratch(random: &[u8]) -> Result<PathBuf, Fault> {
+    let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let dir = std::env::temp_dir().join(format!("payonce-demo-{name}"));
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&dir).map_err(|why| Fault::new(format!("cannot make {}: {why}", dir.display())))?;
+    Ok(dir)
+}
+
+/// The service runs in a folder of its own, so a relative path has to be said in full.
+fn absolute(url: &str) -> Result<String, Fault> {
+    let Some(file) = url.strip_prefix("sqlite://").filter(|file| Path::new(file).is_relative()) else { return Ok(url.to_owned()) };
+    let full = std::path::absolute(file).map_err(|why| Fault::new(format!("{file}: {why}")))?;
+    Ok(format!("sqlite://{}", full.display()))
+}

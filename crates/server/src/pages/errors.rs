@@ -1,0 +1,59 @@
+//! `/docs/errors/{code}`: a page per error code, as `docs/errors/` holds them when the program is built.
+
+use axum::extract::Path;
+use axum::response::{Html, IntoResponse as _, Response};
+use http::StatusCode;
+
+use super::docs::{STYLE, escaped};
+
+include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
+
+pub(super) async fn page(Path(code): Path<String>) -> Response {
+    match ERROR_PAGES.iter().find(|(known, _)| *known == code) {
+        Some((_, text)) => Html(html(&code, text)).into_response(),
+        None => (StatusCode::NOT_FOUND, Html(html(&code, "There is no page for this code."))).into_response(),
+    }
+}
+
+/// Headings, lists and paragraphs; everything else stays as it is written.
+fn html(code: &str, markdown: &str) -> String {
+    let mut out = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><style>{STYLE}</style><p><a href=\"/docs\">API</a></p>",
+        escaped(code)
+    );
+    for block in markdown.split("\n\n") {
+        let block = block.trim();
+        if let Some(heading) = block.strip_prefix("# ") {
+            out.push_str(&format!("<h1>{}</h1>", inline(heading)));
+        } else if let Some(heading) = block.strip_prefix("## ") {
+            out.push_str(&format!("<h2>{}</h2>", inline(heading)));
+        } else if block.starts_with("- ") {
+            let items: String = block.split("\n- ").map(|item| format!("<li>{}</li>", inline(item.trim_start_matches("- ")))).collect();
+            out.push_str(&format!("<ul>{items}</ul>"));
+        } else if !block.is_empty() {
+            out.push_str(&format!("<p>{}</p>", inline(block)));
+        }
+    }
+    out.push_str("</html>");
+    out
+}
+
+/// What stands between backticks is code.
+fn inline(text: &str) -> String {
+    let parts = text.split('`').enumerate();
+    parts.map(|(n, part)| if n % 2 == 1 { format!("<code>{}</code>", escaped(part)) } else { escaped(part) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_escaped_and_loads_nothing() {
+        let page = html("order_open", "# `order_open`\n\nIs <b> open & `a<b`.\n\n- one\n- two\n");
+        assert!(page.contains("<h1><code>order_open</code></h1>"));
+        assert!(page.contains("Is &lt;b&gt; open &amp; <code>a&lt;b</code>."));
+        assert!(page.contains("<li>one</li><li>two</li>"));
+        assert!(!page.contains("src=") && !page.contains("http"));
+    }
+}

@@ -1,0 +1,56 @@
+//! What is not the API: health, metrics, the OpenAPI document and the documentation pages. Nothing here loads anything from elsewhere.
+
+mod docs;
+mod errors;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use http::header::CONTENT_TYPE;
+use http::{Method, StatusCode, Uri};
+use payonce::http::Problem;
+
+use crate::api::Api;
+use crate::api::fault::Fault;
+use crate::observe::meter;
+
+/// The OpenAPI document, written by hand; a test holds it against the routes.
+pub(crate) const OPENAPI: &str = include_str!("openapi.json");
+
+/// The routes beside the API.
+pub(crate) fn router() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(|| async { ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], meter::page()) }))
+        .route("/openapi.json", get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI) }))
+        .route("/docs", get(docs::index))
+        .route("/docs/errors/{code}", get(errors::page))
+}
+
+/// Whether this node takes requests: its store answers, and it is not shutting down.
+async fn ready(State(api): State<Arc<Api>>) -> Response {
+    if *api.draining.borrow() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n").into_response();
+    }
+    match api.ledger.store.ping().await {
+        Ok(()) => "ready\n".into_response(),
+        Err(why) => {
+            tracing::warn!(%why, "not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n").into_response()
+        }
+    }
+}
+
+/// A path that nobody serves.
+pub(crate) async fn no_route(uri: Uri) -> Fault {
+    Problem::new(404, "route_not_found", "There is no such path", format!("{} is not served here; /docs lists what is.", uri.path())).into()
+}
+
+/// A path that is served, but not to this method.
+pub(crate) async fn no_method(method: Method, uri: Uri) -> Fault {
+    Problem::new(405, "method_not_allowed", "The method is not allowed here", format!("{method} is not for {}; see the header Allow.", uri.path())).into()
+}
