@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use payonce::system::{SystemClock, SystemEntropy};
-use payonce::{GroupCommit, WriterLimits};
-use payonce_core::clock::{Clock, Entropy, random};
+use payonce::writer::{GroupCommit, WriterLimits};
+use payonce_core::clock::random;
 use payonce_core::id::{TenantId, uuid_v7};
 use payonce_core::key::IdempotencyKey;
 use payonce_core::ports::records::{NewClaim, Records, Seen, Verb, Write, Written};
@@ -69,7 +69,7 @@ struct Product {
 
 impl Product {
     fn start(records: Arc<dyn Records>) -> anyhow::Result<Self> {
-        let ring = Keyring::new(&[random(&SystemEntropy)]).ok_or_else(|| anyhow::anyhow!("no key"))?;
+        let ring = Keyring::new(&[random(&SystemEntropy::default())]).ok_or_else(|| anyhow::anyhow!("no key"))?;
         let tenant = TenantId::parse("bench").ok_or_else(|| anyhow::anyhow!("no tenant"))?;
         Ok(Self { writer: GroupCommit::start(records, WriterLimits::default()), ring, tenant })
     }
@@ -78,8 +78,8 @@ impl Product {
 #[async_trait]
 impl Run for Product {
     async fn one_key(&self) -> anyhow::Result<()> {
-        let claim_id = ClaimId(uuid_v7(&SystemClock as &dyn Clock, &SystemEntropy as &dyn Entropy));
-        let text = uuid::Builder::from_random_bytes(random(&SystemEntropy)).into_uuid().to_string();
+        let claim_id = ClaimId(uuid_v7(&SystemClock, &SystemEntropy::default()));
+        let text = uuid::Builder::from_random_bytes(random(&SystemEntropy::default())).into_uuid().to_string();
         let key = RecordKey {
             tenant: self.tenant.clone(),
             scope: "POST /charge".to_owned(),
@@ -93,7 +93,7 @@ impl Run for Product {
             ttl: Duration::from_secs(24 * 3600),
         };
         let Seen::Won { fence } = self.writer.claim(claim).await? else { anyhow::bail!("a fresh key was taken") };
-        let answer = Sealed::from_bytes(self.ring.seal(&SystemEntropy, "bench", BODY).as_bytes().to_vec());
+        let answer = Sealed::from_bytes(self.ring.seal(&SystemEntropy::default(), "bench", BODY).as_bytes().to_vec());
         match self.writer.write(Write { key, claim_id, fence, verb: Verb::Keep(answer) }).await? {
             Written::Applied => Ok(()),
             Written::Refused => anyhow::bail!("the finish was refused"),

@@ -291,7 +291,14 @@ pub trait Side: Send + Sync + fmt::Debug {
     }
 
     /// What the buyer does. `amount` is in the order's minor units. The answer tells the new state.
-    fn buyer(&self, books: &mut dyn Books, account: Option<&str>, channel_ref: &str, action: BuyerAction, amount: Option<i64>) -> Result<Value, BuyerFault>;
+    fn buyer(
+        &self,
+        books: &mut dyn Books,
+        account: Option<&str>,
+        channel_ref: &str,
+        action: BuyerAction,
+        amount: Option<i64>,
+    ) -> Result<Value, BuyerFault>;
 
     /// Does what the passing of time does: expiry of orders, and so on.
     fn tick(&self, books: &mut dyn Books);

@@ -65,7 +65,7 @@ impl Printer {
 /// Rows under headings, without lines around them.
 pub(crate) fn table(headings: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(comfy_table::presets::NOTHING);
+    table.load_style(comfy_table::presets::NOTHING);
     table.set_header(headings.iter().copied());
     for row in rows {
         table.add_row(row);

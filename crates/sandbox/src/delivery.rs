@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
 use crate::wire::Shared;
-pub(crate) use outbox::{Item, Standing};
 use outbox::Outbox;
+pub(crate) use outbox::Standing;
 use post::Post;
 
 /// How a reference's notifications are treated from now on.

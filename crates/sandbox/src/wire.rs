@@ -139,7 +139,7 @@ impl Shared {
             let mut state = self.state();
             *state = State::new(self.sides.len(), self.seed, state.epoch + 1);
         }
-        *self.delivery.outbox() = Default::default();
+        self.delivery.outbox().reset();
         self.clock.reset();
     }
 }

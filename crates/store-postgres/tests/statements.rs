@@ -36,6 +36,7 @@ fn every_file_is_a_statement_of_its_own_with_a_reason() {
     assert_eq!(files, listed);
     for statement in STATEMENTS {
         assert!(statement.text.starts_with("-- "), "{} does not say why", statement.name);
-        assert!(!statement.text.contains(';') || statement.text.contains("; "), "{} is more than one statement", statement.name);
+        let code = statement.text.lines().filter(|line| !line.trim_start().starts_with("--"));
+        assert!(!code.collect::<String>().contains(';'), "{} is more than one statement", statement.name);
     }
 }

@@ -50,7 +50,7 @@ impl Log {
 #[async_trait]
 impl Run for Log {
     async fn one_key(&self) -> anyhow::Result<()> {
-        let key: [u8; 48] = random(&SystemEntropy);
+        let key: [u8; 48] = random(&SystemEntropy::default());
         self.append(key.to_vec()).await?;
         self.append(BODY.to_vec()).await
     }

@@ -15,7 +15,7 @@ use super::{BODY, Run};
 const POOL: usize = 16;
 
 fn fresh_key() -> String {
-    uuid::Builder::from_random_bytes(random(&SystemEntropy)).into_uuid().to_string()
+    uuid::Builder::from_random_bytes(random(&SystemEntropy::default())).into_uuid().to_string()
 }
 
 /// PostgreSQL, 16 pooled connections.

@@ -43,7 +43,9 @@ mod tests {
         assert_eq!(text(Timestamp(at.0 + 999)).as_deref(), Some("2026-03-08 15:30:00"), "never later than asked for");
         assert_eq!(moment("2026-03-08 15:30:00"), Some(at));
         assert_eq!(moment("2026-03-08 15:30:00.123"), Some(Timestamp(at.0 + 123)));
-        for bad in ["", "2026-03-08", "2026-02-30 00:00:00", "2026-03-08T15:30:00", "2026-03-08 15:30", "2026-03-08 15:30:00.x", "x-y-z a:b:c"] {
+        for bad in
+            ["", "2026-03-08", "2026-02-30 00:00:00", "2026-03-08T15:30:00", "2026-03-08 15:30", "2026-03-08 15:30:00.x", "x-y-z a:b:c"]
+        {
             assert_eq!(moment(bad), None, "{bad:?}");
         }
     }

@@ -42,8 +42,16 @@ struct Shape {
 
 fn shape(method: &str) -> Option<Shape> {
     match method {
-        "qr" => Some(Shape { method: PRECREATE, product_code: "FACE_TO_FACE_PAYMENT", options: &["store_id", "operator_id", "terminal_id", "body"] }),
-        "page" => Some(Shape { method: PAGE, product_code: "FAST_INSTANT_TRADE_PAY", options: &["store_id", "body", "qr_pay_mode", "qrcode_width"] }),
+        "qr" => Some(Shape {
+            method: PRECREATE,
+            product_code: "FACE_TO_FACE_PAYMENT",
+            options: &["store_id", "operator_id", "terminal_id", "body"],
+        }),
+        "page" => Some(Shape {
+            method: PAGE,
+            product_code: "FAST_INSTANT_TRADE_PAY",
+            options: &["store_id", "body", "qr_pay_mode", "qrcode_width"],
+        }),
         "wap" => Some(Shape { method: WAP, product_code: "QUICK_WAP_WAY", options: &["store_id", "body", "quit_url"] }),
         "barcode" => Some(Shape {
             method: PAY,

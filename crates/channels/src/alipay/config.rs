@@ -42,7 +42,10 @@ impl Config {
             let key = VerifyingKey::parse(&text).map_err(|why| fault("alipay_public_key", why.to_string()))?;
             if key == own {
                 // The commonest mistake: with it, whoever has our key could write notices.
-                return Err(fault("alipay_public_key", "is the application's own public key; it must be Alipay's, from the same page of the console"));
+                return Err(fault(
+                    "alipay_public_key",
+                    "is the application's own public key; it must be Alipay's, from the same page of the console",
+                ));
             }
             channel_keys.push(key);
         }

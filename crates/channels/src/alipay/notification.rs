@@ -100,7 +100,8 @@ impl Notice {
 
     fn event(&self) -> Result<Notification, Rejection> {
         let app_id = self.needed("app_id")?;
-        let about_a_trade = self.field("trade_status").is_some() || self.field("notify_type").is_none_or(|kind| kind == "trade_status_sync");
+        let about_a_trade =
+            self.field("trade_status").is_some() || self.field("notify_type").is_none_or(|kind| kind == "trade_status_sync");
         if !about_a_trade {
             return self.other(app_id);
         }

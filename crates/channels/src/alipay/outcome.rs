@@ -176,9 +176,7 @@ fn txn(node: &Node) -> Option<String> {
 /// Money that a node says was taken; nothing where it does not say by which transaction and how much.
 fn paid(node: &Node, paid_at: &str) -> Outcome {
     match (txn(node), yuan(node, "total_amount")) {
-        (Some(txn), Some(amount)) => {
-            Outcome::Paid(Taken { txn, amount: Some(amount), at: node.text(paid_at).and_then(beijing::moment) })
-        }
+        (Some(txn), Some(amount)) => Outcome::Paid(Taken { txn, amount: Some(amount), at: node.text(paid_at).and_then(beijing::moment) }),
         _ => Outcome::Unknown("paid, but without a transaction or an amount that can be read".to_owned()),
     }
 }
@@ -297,7 +295,9 @@ pub(super) fn refund(read: Result<Node, Unread>, out_trade_no: &str) -> RefundOu
         // `refund_fee` in here is the trade's running total and no measure of this refund.
         Gateway::Done if node.text("fund_change") == Some("Y") => RefundOutcome::Succeeded { channel_refund_id: None },
         // No money moved by this request. That is so for a repeat of a refund that went through, and the look-up has to say that it is (B024).
-        Gateway::Done => RefundOutcome::Unknown("accepted without a movement of money (fund_change is not Y): the look-up decides".to_owned()),
+        Gateway::Done => {
+            RefundOutcome::Unknown("accepted without a movement of money (fund_change is not Y): the look-up decides".to_owned())
+        }
         Gateway::RateLimited => RefundOutcome::InProgress,
         Gateway::Refused => RefundOutcome::NotAccepted(refused(&node)),
         Gateway::Waiting | Gateway::Unknown => RefundOutcome::Unknown(unknown(&node)),
@@ -333,7 +333,9 @@ pub(super) fn refund_query(read: Result<Node, Unread>, out_trade_no: &str, out_r
                     None | Some(_) => RefundOutcome::Unknown("a refund of another number or amount".to_owned()),
                 }
             }
-            (other, _) => RefundOutcome::Unknown(format!("a refund status that is not known: {}", other.chars().take(64).collect::<String>())),
+            (other, _) => {
+                RefundOutcome::Unknown(format!("a refund status that is not known: {}", other.chars().take(64).collect::<String>()))
+            }
         },
         Gateway::Business if node.sub_code() == "TRADE_NOT_EXIST" => RefundOutcome::Absent,
         Gateway::RateLimited => RefundOutcome::InProgress,

@@ -69,7 +69,8 @@ pub(super) fn read(wire: &WireReply, method: &str, keys: &[VerifyingKey]) -> Res
         Some(label) => encoding_rs::Encoding::for_label(label.as_bytes()).ok_or_else(|| nothing("a charset that is not known"))?,
     };
     // Braces are matched in text: a second byte in GBK may look like one.
-    let text = encoding.decode_without_bom_handling_and_without_replacement(&wire.body).ok_or_else(|| nothing("not text in its charset"))?;
+    let text =
+        encoding.decode_without_bom_handling_and_without_replacement(&wire.body).ok_or_else(|| nothing("not text in its charset"))?;
     let members = members(&text).ok_or_else(|| nothing("not one JSON object"))?;
 
     let named = format!("{}_response", method.replace('.', "_"));

@@ -23,7 +23,9 @@ use payonce_core::clock::Timestamp;
 use payonce_core::notification::RawRequest;
 use serde_json::{Value, json};
 
-use crate::books::{Books, BuyerAction, BuyerFault, Draft, Finish, Notice, Recognised, Refused, Side, SideAccount, SideReply, Variant, WireNotice};
+use crate::books::{
+    Books, BuyerAction, BuyerFault, Draft, Finish, Notice, Recognised, Refused, Side, SideAccount, SideReply, Variant, WireNotice,
+};
 use crate::contract::Operation;
 use keys::{Keyed, Keys};
 pub use sign::{request_is_authentic, sign_notice};
@@ -119,7 +121,14 @@ impl Side for Gateway {
         }
     }
 
-    fn buyer(&self, books: &mut dyn Books, account: Option<&str>, channel_ref: &str, action: BuyerAction, amount: Option<i64>) -> Result<Value, BuyerFault> {
+    fn buyer(
+        &self,
+        books: &mut dyn Books,
+        account: Option<&str>,
+        channel_ref: &str,
+        action: BuyerAction,
+        amount: Option<i64>,
+    ) -> Result<Value, BuyerFault> {
         trade::pass_time(self, books);
         cashier::buyer(self, books, account, channel_ref, action, amount)
     }

@@ -109,6 +109,11 @@ impl VerifyingKey {
         Ok(Self { key, pkcs1: parsed.as_ref().to_vec() })
     }
 
+    /// The key as PKCS#1 bytes, whatever form it was given in.
+    pub fn der(&self) -> &[u8] {
+        &self.pkcs1
+    }
+
     /// Whether `signature` is one of `message` under this key.
     pub fn fits(&self, message: &[u8], signature: &[u8]) -> bool {
         self.key.verify_sig(message, signature).is_ok()

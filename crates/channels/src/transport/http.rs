@@ -91,8 +91,10 @@ impl HttpTransport {
             }
         }
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut config =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?.with_root_certificates(roots).with_no_client_auth();
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self {
             tls: TlsConnector::from(Arc::new(config)),
@@ -179,7 +181,13 @@ impl Transport for HttpTransport {
 
 impl HttpTransport {
     /// One request on one connection. However it ends, and if it is dropped, the connection's gates are shut unless it was answered whole.
-    async fn exchange(&self, mut connection: Connection, request: &WireRequest, target: &Target, by: Deadlines) -> Result<WireReply, SendFault> {
+    async fn exchange(
+        &self,
+        mut connection: Connection,
+        request: &WireRequest,
+        target: &Target,
+        by: Deadlines,
+    ) -> Result<WireReply, SendFault> {
         let request = wire(request, target).map_err(|fault| SendFault::NotSent(format!("the request cannot be written: {fault}")))?;
         if let Some(records) = &connection.records {
             records.open(by.write_by);

@@ -56,7 +56,10 @@ mod tests {
         let target = Target::parse("https://pay.example.test/v3/a%2Fb/c?x=%E4%B8%AD&y=1+2").expect("fine");
         assert_eq!(target.path_and_query, "/v3/a%2Fb/c?x=%E4%B8%AD&y=1+2");
         assert_eq!(target.origin, Origin { encrypted: true, host: "pay.example.test".to_owned(), port: 443 });
-        assert_eq!(Target::parse("http://[::1]:8080").expect("fine").origin, Origin { encrypted: false, host: "::1".to_owned(), port: 8080 });
+        assert_eq!(
+            Target::parse("http://[::1]:8080").expect("fine").origin,
+            Origin { encrypted: false, host: "::1".to_owned(), port: 8080 }
+        );
         for bad in ["", "/only/path", "ftp://x/", "https://", "https://user@host/", "https://ho st/", "localhost:80"] {
             assert!(Target::parse(bad).is_err(), "{bad:?}");
         }

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use payonce_core::clock::Clock as _;
 use payonce_server::App;
 use payonce_server::config::{Config, KeySource};
 use serde_json::json;

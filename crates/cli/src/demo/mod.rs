@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 
 use payonce::system::SystemEntropy;
 use payonce_core::clock::random;
-use serde_json::json;
 
 use crate::args::trial::Demo;
 use crate::exit::{Exit, Fault};
@@ -51,14 +50,14 @@ pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
     let headings = [
         "CHANNEL",
         "STORY",
-        "REQUESTS SENT",
-        "CHARGES AT THE CHANNEL",
-        "REFUNDS AT THE CHANNEL",
-        "EVENTS TO THE MERCHANT",
+        "REQUESTS\nSENT",
+        "CHARGES AT\nTHE CHANNEL",
+        "REFUNDS AT\nTHE CHANNEL",
+        "EVENTS TO\nTHE MERCHANT",
         "VERDICT",
     ];
     Printer::new(args.form.json).list(&headings, &lines, Line::document, Line::row)?;
-    talk(format!("\nseed {seed}, {} stories, {}", lines.len(), if good { "all good" } else { "not all good" }));
+    talk(format!("\nseed {seed}, {} stories, {}", Story::ALL.len() * parts.len(), if good { "all good" } else { "not all good" }));
     if good {
         // Nobody has a use for the files of a run that went well.
         let _ = std::fs::remove_dir_all(&dir);

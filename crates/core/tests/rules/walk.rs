@@ -14,7 +14,7 @@ use crate::story::{Story, cny, no};
 /// Failing seeds are written beside this file and are run first from then on.
 pub(crate) fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: std::option_env!("X").map_or(20000, |_| 1),
+        cases: 512,
         failure_persistence: Some(Box::new(FileFailurePersistence::Direct("tests/rules/regressions.txt"))),
         ..ProptestConfig::default()
     }

@@ -50,6 +50,8 @@ pub(crate) struct Item {
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     items: Vec<Item>,
+    /// The number of the first item. A reset goes on counting, so that a delivery that was begun before it ends nothing after it.
+    first: u64,
     of: HashMap<(&'static str, String), Vec<u64>>,
     due: BTreeSet<(Timestamp, u64)>,
     modes: BTreeMap<(&'static str, Option<String>), Mode>,
@@ -71,7 +73,7 @@ impl Outbox {
     }
 
     pub(crate) fn add(&mut self, channel: &'static str, notice: Notice) -> u64 {
-        let number = u64::try_from(self.items.len()).unwrap_or(u64::MAX);
+        let number = self.next_number();
         self.of.entry((channel, notice.order_ref.clone())).or_default().push(number);
         self.items.push(Item {
             number,
@@ -91,12 +93,26 @@ impl Outbox {
         number
     }
 
+    /// Forgets everything.
+    pub(crate) fn reset(&mut self) {
+        *self = Self { first: self.next_number(), ..Self::default() };
+    }
+
+    fn next_number(&self) -> u64 {
+        self.first.saturating_add(u64::try_from(self.items.len()).unwrap_or(u64::MAX))
+    }
+
+    fn place(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+
     fn item(&mut self, number: u64) -> Option<&mut Item> {
-        self.items.get_mut(usize::try_from(number).ok()?)
+        let place = self.place(number)?;
+        self.items.get_mut(place)
     }
 
     pub(crate) fn notice(&self, number: u64) -> Option<(&'static str, Notice)> {
-        self.items.get(usize::try_from(number).ok()?).map(|item| (item.channel, item.notice.clone()))
+        self.items.get(self.place(number)?).map(|item| (item.channel, item.notice.clone()))
     }
 
     pub(crate) fn stand(&mut self, number: u64, standing: Standing) {
@@ -110,7 +126,7 @@ impl Outbox {
 
     /// A delivery begins: it is not due meanwhile.
     pub(crate) fn begin(&mut self, number: u64) {
-        if self.items.get(usize::try_from(number).unwrap_or(usize::MAX)).is_some_and(|item| item.standing != Standing::Acknowledged) {
+        if self.item(number).is_some_and(|item| item.standing != Standing::Acknowledged) {
             self.stand(number, Standing::Waiting);
         }
     }
@@ -146,7 +162,7 @@ impl Outbox {
         match channel_ref {
             Some(reference) => {
                 let numbers = self.of.get(&(channel, reference.to_owned())).map(Vec::as_slice).unwrap_or_default();
-                numbers.iter().filter_map(|number| self.items.get(usize::try_from(*number).ok()?)).collect()
+                numbers.iter().filter_map(|number| self.items.get(self.place(*number)?)).collect()
             }
             None => self.items.iter().filter(|item| item.channel == channel).collect(),
         }

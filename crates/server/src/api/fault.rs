@@ -141,3 +141,9 @@ pub(crate) fn internal() -> Problem {
     Problem::new(500, "internal_error", "Something broke on our side", "The log has the particulars under this answer's request id.")
         .money(MoneyMoved::Unknown, Retry::AfterLookup)
 }
+
+/// A handler panicked outside of the guard.
+pub(crate) fn panicked() -> http::Response<Body> {
+    tracing::error!("a handler panicked");
+    Fault::from(internal()).into_response()
+}

@@ -65,7 +65,12 @@ impl Api {
         };
         let canonical = canonical(&parts, &self.rules()).map_err(Problem::from)?;
         let key = RecordKey { tenant: incoming.tenant.clone(), scope: format!("POST {}", incoming.path), key: incoming.key.clone() };
-        let reply = self.guard.run(Request { key, canonical, route: self.route() }, work).await;
+        let counted = move |running| async move {
+            let ending = work(running).await;
+            observe::run_ended(&ending);
+            ending
+        };
+        let reply = self.guard.run(Request { key, canonical, route: self.route() }, counted).await;
         observe::guard_replied(&reply);
         Ok(match reply {
             Reply::Fresh(answer) => response(answer, false),

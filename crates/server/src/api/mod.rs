@@ -21,13 +21,14 @@ mod sync;
 mod timeline;
 pub(crate) mod view;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
 use payonce::Guard;
-use payonce_core::id::PaymentId;
+use payonce_core::id::{PaymentId, TenantId};
 use payonce_flows::Ledger;
 use tokio::sync::watch;
 
@@ -42,9 +43,18 @@ pub(crate) struct Api {
     pub(crate) guard: Guard,
     /// True once a shutdown has begun.
     pub(crate) draining: watch::Receiver<bool>,
+    /// Tenants whose callbacks can be signed.
+    pub(crate) signers: BTreeSet<TenantId>,
+}
+
+impl Api {
+    fn signs_for(&self, tenant: &TenantId) -> bool {
+        self.signers.contains(tenant)
+    }
 }
 
 /// Every route of the API, as the OpenAPI document names it. A test holds the two, and the router, against each other.
+#[cfg(test)]
 pub(crate) const ROUTES: &[(&str, &str)] = &[
     ("post", "/v1/payments"),
     ("get", "/v1/payments"),

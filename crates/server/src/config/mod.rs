@@ -18,6 +18,7 @@ use payonce_core::secret::Secret;
 
 pub use environment::Environment;
 pub use keys::{KeySource, load_keyring};
+pub(crate) use people::DEFAULT_TENANT;
 pub use people::{AccountSettings, Merchant, Tenants};
 
 use source::Source;

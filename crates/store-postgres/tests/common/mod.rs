@@ -11,14 +11,14 @@ use payonce_testkit::build::START;
 use payonce_testkit::postgres::Cluster;
 
 /// The address of a new database of the shared server with the schema in it. Needs a runtime of several threads.
-pub fn migrated() -> String {
+pub(crate) fn migrated() -> String {
     let mut hasher = DefaultHasher::new();
     include_str!("../../migrations/0001_first.sql").hash(&mut hasher);
     Cluster::shared().fresh_database_like(&format!("payonce_{:x}", hasher.finish()), migrate)
 }
 
 /// Brings the schema up from a place that cannot await.
-pub fn migrate(url: &str) {
+pub(crate) fn migrate(url: &str) {
     let url = url.to_owned();
     tokio::task::block_in_place(|| {
         tokio::runtime::Handle::current().block_on(async {
@@ -29,12 +29,12 @@ pub fn migrate(url: &str) {
 }
 
 /// A store whose leases follow `clock`.
-pub async fn store(url: &str, mode: StatementMode, clock: &Arc<Fixed>) -> PostgresStore {
+pub(crate) async fn store(url: &str, mode: StatementMode, clock: &Arc<Fixed>) -> PostgresStore {
     let options = Options { pool_size: 8, statement_mode: mode, clock: Some(clock.clone()), ..Options::default() };
     PostgresStore::connect(url, options).await.expect("connects")
 }
 
 /// The clock of a test.
-pub fn clock() -> Arc<Fixed> {
+pub(crate) fn clock() -> Arc<Fixed> {
     Arc::new(Fixed::new(START, 1))
 }

@@ -150,12 +150,16 @@ fn a_look_up_reads_states_amounts_and_the_right_order() {
     assert_eq!((taken.txn.as_str(), taken.amount), ("T1", Some(fen(880))));
     assert_eq!(taken.at, payonce_core::Timestamp::parse_rfc3339("2026-12-01T13:45:06Z"));
     assert_eq!(word(&query(done(paid.clone()), "order2")), "unknown", "another order's answer");
-    for (name, value) in [("total_amount", json!("8.801")), ("total_amount", json!(8.8)), ("total_amount", json!("")), ("trade_no", json!(""))] {
+    for (name, value) in
+        [("total_amount", json!("8.801")), ("total_amount", json!(8.8)), ("total_amount", json!("")), ("trade_no", json!(""))]
+    {
         let mut spoilt = paid.clone();
         spoilt[name] = value;
         assert_eq!(word(&query(done(spoilt.clone()), NO)), "unknown", "{spoilt}");
     }
-    for (status, expected) in [("WAIT_BUYER_PAY", "waiting"), ("TRADE_FINISHED", "paid"), ("TRADE_CLOSED", "closed"), ("TRADE_PENDING", "unknown")] {
+    for (status, expected) in
+        [("WAIT_BUYER_PAY", "waiting"), ("TRADE_FINISHED", "paid"), ("TRADE_CLOSED", "closed"), ("TRADE_PENDING", "unknown")]
+    {
         let mut other = paid.clone();
         other["trade_status"] = json!(status);
         assert_eq!(word(&query(done(other), NO)), expected, "{status}");
@@ -164,7 +168,8 @@ fn a_look_up_reads_states_amounts_and_the_right_order() {
 
 #[test]
 fn a_charge_reads_its_answer() {
-    let Outcome::Waiting { action: Some(Action::QrCode { code_url }), .. } = charge(done(json!({ "qr_code": "https://qr/x" })), charge::PRECREATE, NO)
+    let Outcome::Waiting { action: Some(Action::QrCode { code_url }), .. } =
+        charge(done(json!({ "qr_code": "https://qr/x" })), charge::PRECREATE, NO)
     else {
         panic!("a code")
     };

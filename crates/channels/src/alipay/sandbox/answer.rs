@@ -88,7 +88,7 @@ fn awkward(node: &Value) -> String {
     let empty = Map::new();
     let members = node.as_object().unwrap_or(&empty);
     let mut out = String::from("{ ");
-    out.push_str(r#""awkward" : "one } \" two {{ \\\" three } \\" "#);
+    out.push_str(r#""awkward" : "one } \" two {{ \\\" three \\" "#);
     for (name, value) in members.iter().rev() {
         out.push_str(&format!(",\n\t\"{name}\" : {}", escaped(value)));
     }

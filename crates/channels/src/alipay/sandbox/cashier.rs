@@ -70,7 +70,14 @@ fn decline(side: &Gateway, books: &mut dyn Books, trade: &mut Trade) {
 }
 
 /// What buyers do when they are told to.
-pub(super) fn buyer(side: &Gateway, books: &mut dyn Books, account: Option<&str>, number: &str, action: BuyerAction, amount: Option<i64>) -> Result<Value, BuyerFault> {
+pub(super) fn buyer(
+    side: &Gateway,
+    books: &mut dyn Books,
+    account: Option<&str>,
+    number: &str,
+    action: BuyerAction,
+    amount: Option<i64>,
+) -> Result<Value, BuyerFault> {
     let takes_amount = matches!(action, BuyerAction::RefundAtConsole | BuyerAction::Dispute);
     if amount.is_some() && !takes_amount {
         return Err(BuyerFault::NotNow("a buyer pays exactly the order's amount: leave `amount` out".to_owned()));

@@ -123,7 +123,8 @@ fn buyer(biz: &Value, method: &str) -> Result<Option<String>, Failure> {
     match method {
         "alipay.trade.pay" => {
             let code = text(biz, "auth_code").ok_or_else(|| Failure::parameter("auth_code", "must not be empty"))?;
-            let (_, buyer) = auth_code::read(&code).ok_or_else(|| Failure::new("ACQ.PAYMENT_AUTH_CODE_INVALID", "支付失败，获取顾客账户信息失败"))?;
+            let (_, buyer) =
+                auth_code::read(&code).ok_or_else(|| Failure::new("ACQ.PAYMENT_AUTH_CODE_INVALID", "支付失败，获取顾客账户信息失败"))?;
             Ok(Some(buyer))
         }
         "alipay.trade.create" => {

@@ -77,10 +77,9 @@ mod tests {
         let every: Vec<u8> = (0..=255).collect();
         let params = vec![(b"a b".to_vec(), every), (b"twice".to_vec(), b"%2B+".to_vec()), (b"empty".to_vec(), Vec::new())];
         assert_eq!(decode(&encode(&params)), params);
-        assert_eq!(decode(b"&x=1%&&y&z=%zz+%4"), vec![
-            (b"x".to_vec(), b"1%".to_vec()),
-            (b"y".to_vec(), Vec::new()),
-            (b"z".to_vec(), b"%zz %4".to_vec())
-        ]);
+        assert_eq!(
+            decode(b"&x=1%&&y&z=%zz+%4"),
+            vec![(b"x".to_vec(), b"1%".to_vec()), (b"y".to_vec(), Vec::new()), (b"z".to_vec(), b"%zz %4".to_vec())]
+        );
     }
 }

@@ -60,7 +60,8 @@ fn precreate(side: &Gateway, books: &mut dyn Books, request: &Recognised) -> Res
     let order = fields::order(request, books.now())?;
     let trade = re_enter(books, &order)?;
     let code = trade::make_offer(books, &order);
-    let answer = answer::success(json!({ "out_trade_no": order.out_trade_no, "qr_code": format!("{}/alipay/qr/{code}", books.base_url()) }));
+    let answer =
+        answer::success(json!({ "out_trade_no": order.out_trade_no, "qr_code": format!("{}/alipay/qr/{code}", books.base_url()) }));
     if books.buyer_pays_at_once() {
         let mut trade = trade.unwrap_or_else(|| trade::register(books, order));
         trade::pay(side, books, &mut trade);

@@ -63,7 +63,14 @@ fn about(side: &Gateway, books: &mut dyn Books, trade: &Trade, kind: &str, out_r
     if let Some(closed) = trade.closed {
         put("gmt_close", &when::text(closed));
     }
-    Some(Notice { account: order.account.clone(), order_ref: order.out_trade_no.clone(), kind: kind.to_owned(), id, url, content: Value::Object(content) })
+    Some(Notice {
+        account: order.account.clone(),
+        order_ref: order.out_trade_no.clone(),
+        kind: kind.to_owned(),
+        id,
+        url,
+        content: Value::Object(content),
+    })
 }
 
 /// A notice that says paid, whether or not it is true.
@@ -124,7 +131,10 @@ pub(super) fn compose(side: &Gateway, notice: &Notice, now: Timestamp, how: Vari
     }
     params.push((b"sign".to_vec(), signature.into_bytes()));
     let content_type = format!("application/x-www-form-urlencoded; charset={charset}");
-    WireNotice { headers: vec![("content-type".to_owned(), content_type), ("user-agent".to_owned(), "Mozilla/4.0".to_owned())], body: form::encode(&params) }
+    WireNotice {
+        headers: vec![("content-type".to_owned(), content_type), ("user-agent".to_owned(), "Mozilla/4.0".to_owned())],
+        body: form::encode(&params),
+    }
 }
 
 /// The amount's first digit becomes another one.

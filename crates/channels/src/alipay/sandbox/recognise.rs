@@ -36,7 +36,11 @@ pub(super) fn recognise(side: &Gateway, request: &RawRequest) -> Result<Recognis
         return page("cashier", code, json!(act));
     }
     if path != "/alipay/gateway.do" || !matches!(request.method.as_str(), "GET" | "POST") {
-        return Err(SideReply::new(404, "text/plain;charset=utf-8", "no such page at this Alipay: the gateway is GET or POST /alipay/gateway.do"));
+        return Err(SideReply::new(
+            404,
+            "text/plain;charset=utf-8",
+            "no such page at this Alipay: the gateway is GET or POST /alipay/gateway.do",
+        ));
     }
     let mut params = form::decode(query.as_bytes());
     if request.method == "POST" {

@@ -207,7 +207,8 @@ pub(super) fn pay(side: &Gateway, books: &mut dyn Books, trade: &mut Trade) {
 /// A second payment of an order that is paid: money that should not have come, under a trade number of its own.
 pub(super) fn pay_again(side: &Gateway, books: &mut dyn Books, first: &Trade) -> Trade {
     let now = books.now();
-    let mut second = Trade { trade_no: format!("{}{}", when::number(now), draw_digits(books, 7)), created: now, refunds: Vec::new(), ..first.clone() };
+    let mut second =
+        Trade { trade_no: format!("{}{}", when::number(now), draw_digits(books, 7)), created: now, refunds: Vec::new(), ..first.clone() };
     second.cancelled = false;
     pay(side, books, &mut second);
     second

@@ -35,7 +35,11 @@ fn request(file: &File, request: &Value) {
 
     let key = SigningKey::parse(&Secret::new(file.text("/keys/merchant_app_private_key_pkcs8_TEST_ONLY"))).expect("a key");
     let signed = signed_request(&key, parameters);
-    assert_eq!(signed.last().map(|(name, value)| (name.as_str(), value.as_str())), Some(("sign", request["signature"].as_str().expect("a text"))), "{id}");
+    assert_eq!(
+        signed.last().map(|(name, value)| (name.as_str(), value.as_str())),
+        Some(("sign", request["signature"].as_str().expect("a text"))),
+        "{id}"
+    );
 
     // The order of parameters, and `+` or `%20` for a space, are each SDK's own; all else is the same byte for byte.
     let theirs = base64(&request["signed_query_base64"]);

@@ -88,7 +88,8 @@ impl Case {
     fn read(value: &Value) -> Self {
         let (http, expect) = (&value["http"], &value["expect"]);
         let headers = http["headers"].as_array().expect("headers").iter();
-        let headers = headers.map(|pair| (pair[0].as_str().expect("a name").to_lowercase(), pair[1].as_str().expect("a value").as_bytes().to_vec()));
+        let headers =
+            headers.map(|pair| (pair[0].as_str().expect("a name").to_lowercase(), pair[1].as_str().expect("a value").as_bytes().to_vec()));
         Self {
             id: value["id"].as_str().expect("an id").to_owned(),
             now: Timestamp::from_unix(value["verify_at"].as_i64().expect("a time")),

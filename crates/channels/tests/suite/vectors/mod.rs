@@ -10,6 +10,7 @@ use std::sync::Arc;
 use payonce_channels::contract::Account;
 use payonce_channels::registry;
 
+pub(crate) use alipay::settings as alipay_settings;
 pub(crate) use format::{Case, File};
 
 /// What a channel adds to the general runner.
@@ -34,7 +35,9 @@ fn vectors_of_every_built_channel() {
         let file = File::load(&name);
         match BUILT.iter().find(|(_, under)| under.file == name) {
             Some((_, under)) => println!("vectors {name}: {}", run::run(&file, under)),
-            None => println!("vectors {name}: not built: {} notifications, {} requests left out", file.notifications.len(), file.requests.len()),
+            None => {
+                println!("vectors {name}: not built: {} notifications, {} requests left out", file.notifications.len(), file.requests.len())
+            }
         }
     }
 }
@@ -42,6 +45,10 @@ fn vectors_of_every_built_channel() {
 #[test]
 fn vectors_are_run_for_every_channel_of_the_registry() {
     for adapter in registry::adapters() {
-        assert!(BUILT.iter().any(|(channel, _)| *channel == adapter.name()), "{} is built and no vector file is run for it", adapter.name());
+        assert!(
+            BUILT.iter().any(|(channel, _)| *channel == adapter.name()),
+            "{} is built and no vector file is run for it",
+            adapter.name()
+        );
     }
 }

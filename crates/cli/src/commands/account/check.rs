@@ -7,7 +7,6 @@ use payonce_channels::driver;
 use payonce_channels::contract::{Capability, OrderFacts};
 use payonce_channels::transport::Deadlines;
 use payonce_core::channel_ref::ChannelRef;
-use payonce_core::clock::Clock as _;
 use payonce_core::money::{Currency, Money};
 use payonce_core::outcome::Outcome;
 use serde_json::json;

@@ -13,7 +13,7 @@ pub(crate) async fn run(args: ApikeyRevoke) -> Result<Exit, Fault> {
         return Err(Fault::no(format!("there is no API key {}", args.id)).hint("give the handle (`key_…`) that `payonce apikey list` shows"));
     };
     let site = Site::open(&args.place).await?;
-    let now = payonce_core::clock::Clock::now(&*site.app.clock());
+    let now = site.app.clock().now();
     if !site.app.store().revoke_api_key(&id, now).await? {
         return Err(Fault::no(format!("there is no API key {id} that could be revoked")).hint("see `payonce apikey list`"));
     }

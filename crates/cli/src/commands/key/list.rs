@@ -1,6 +1,5 @@
 //! `payonce key list`
 
-use payonce_core::clock::Clock as _;
 
 use crate::args::book::KeyList;
 use crate::exit::{Exit, Fault};

@@ -1,6 +1,5 @@
 //! `payonce key show KEY`
 
-use payonce_core::clock::Clock as _;
 
 use crate::args::book::KeyShow;
 use crate::exit::{Exit, Fault};
