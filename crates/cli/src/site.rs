@@ -63,19 +63,7 @@ impl Site {
         Ok(all.into_iter().collect())
     }
 
-    /// The tenant that was named, or the only one.
-    pub(crate) async fn tenant(&self, whose: &Whose) -> Result<TenantId, Fault> {
-        match self.candidates(whose).await?.as_slice() {
-            [only] => Ok(only.clone()),
-            [] => Err(Fault::new("there is no tenant yet").hint("make one with its first key: `payonce apikey create --tenant NAME`")),
-            several => {
-                let names: Vec<&str> = several.iter().map(TenantId::as_str).collect();
-                Err(Fault::new("there are several tenants").hint(format!("name one with --tenant: {}", names.join(", "))))
-            }
-        }
-    }
-
-    /// The tenants among whom an id is looked for: the one that was named, or all.
+    /// The tenants that a command is about: the one that was named, or all.
     pub(crate) async fn candidates(&self, whose: &Whose) -> Result<Vec<TenantId>, Fault> {
         match &whose.tenant {
             Some(name) => Ok(vec![tenant_named(name)?]),

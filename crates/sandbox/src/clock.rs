@@ -12,7 +12,10 @@ use payonce_core::clock::{Clock, Timestamp};
 pub struct WallClock;
 
 impl Clock for WallClock {
-    #[expect(clippy::disallowed_methods, reason = "the sandbox plays other companies' machines: this is their clock, which no part of the product reads")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the sandbox plays other companies' machines: this is their clock, which no part of the product reads"
+    )]
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))

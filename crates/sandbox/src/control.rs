@@ -162,7 +162,9 @@ async fn buyer(shared: &Arc<Shared>, raw: &RawRequest) -> Done {
         BuyerFault::Unknown(hint) => {
             Problem::new(404, "unknown_channel_ref", format!("{channel} has not heard of `{reference}`"), hint).at("channel_ref")
         }
-        BuyerFault::NotNow(rule) => Problem::new(409, "not_in_this_state", rule, "GET /_sandbox/ledger shows where the order stands").at("action"),
+        BuyerFault::NotNow(rule) => {
+            Problem::new(409, "not_in_this_state", rule, "GET /_sandbox/ledger shows where the order stands").at("action")
+        }
         BuyerFault::NotHere(rule) => Problem::new(409, "not_at_this_channel", rule, "use another action").at("action"),
     })?;
     let mut answer = json!({ "channel": channel, "channel_ref": reference, "action": json(action) });
@@ -178,14 +180,22 @@ async fn open(shared: &Arc<Shared>, channel: &str, url: &str) -> Result<(), Prob
     let uri: http::Uri = url.parse().map_err(|_| Problem::field("url", "is no address", hint))?;
     let path = uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     if !path.starts_with(&format!("/{channel}/")) {
-        return Err(Problem::field("url", format!("must be an address of {channel} at this sandbox: {}/{channel}/…", shared.base_url()), hint));
+        return Err(Problem::field(
+            "url",
+            format!("must be an address of {channel} at this sandbox: {}/{channel}/…", shared.base_url()),
+            hint,
+        ));
     }
     let request = RawRequest { method: "GET".to_owned(), path_and_query: path, headers: Vec::new(), body: Vec::new() };
     let opened = match wire::handle(shared, request).await {
         Some(wire::Answer::Reply(reply)) => reply.status < 400,
         Some(wire::Answer::Close | wire::Answer::Reset) | None => false,
     };
-    if opened { Ok(()) } else { Err(Problem::field("url", format!("{channel} did not open it"), "GET /_sandbox/requests shows what it answered")) }
+    if opened {
+        Ok(())
+    } else {
+        Err(Problem::field("url", format!("{channel} did not open it"), "GET /_sandbox/requests shows what it answered"))
+    }
 }
 
 fn set_fault(shared: &Shared, raw: &RawRequest) -> Done {
@@ -234,8 +244,10 @@ fn notifications(shared: &Shared, raw: &RawRequest) -> Done {
     let outbox = shared.delivery.outbox();
     let items = outbox.items().iter();
     let items = items.filter(|item| channel.is_none_or(|c| c == item.channel) && reference.as_ref().is_none_or(|r| *r == item.channel_ref));
-    let modes: Vec<_> =
-        outbox.modes().map(|(channel, channel_ref, mode)| json!({ "channel": channel, "channel_ref": channel_ref, "mode": mode })).collect();
+    let modes: Vec<_> = outbox
+        .modes()
+        .map(|(channel, channel_ref, mode)| json!({ "channel": channel, "channel_ref": channel_ref, "mode": mode }))
+        .collect();
     Ok((200, json!({ "modes": modes, "notifications": items.map(json).collect::<Vec<_>>() })))
 }
 
@@ -284,7 +296,10 @@ async fn treat(shared: &Arc<Shared>, raw: &RawRequest) -> Done {
             let copies = (0..times).map(|_| delivery::send(shared, number, variant));
             join_all(copies).await.into_iter().flatten().collect()
         }
-        _ => spoilt(shared, channel, reference, account.as_deref(), if mode == "forge" { Variant::Forged } else { Variant::Tampered }, times).await?,
+        _ => {
+            spoilt(shared, channel, reference, account.as_deref(), if mode == "forge" { Variant::Forged } else { Variant::Tampered }, times)
+                .await?
+        }
     };
     Ok((200, json!({ "channel": channel, "channel_ref": reference, "mode": mode, "sent": sent })))
 }
@@ -315,12 +330,20 @@ fn latest(shared: &Shared, channel: &'static str, reference: Option<&str>, kind:
     let about = outbox.about(channel, reference);
     let fits = about.into_iter().filter(|item| kind.is_none_or(|kind| item.kind == kind)).next_back();
     fits.map(|item| item.number).ok_or_else(|| {
-        Problem::new(409, "no_notification", "there is no notification to send again", "let the buyer pay first, or use forge").at("channel_ref")
+        Problem::new(409, "no_notification", "there is no notification to send again", "let the buyer pay first, or use forge")
+            .at("channel_ref")
     })
 }
 
 /// Sends notifications that must not be believed: of what is true or, for an order that is not paid, of what is not.
-async fn spoilt(shared: &Arc<Shared>, channel: &'static str, reference: Option<&str>, account: Option<&str>, variant: Variant, times: u64) -> Result<Vec<Delivered>, Problem> {
+async fn spoilt(
+    shared: &Arc<Shared>,
+    channel: &'static str,
+    reference: Option<&str>,
+    account: Option<&str>,
+    variant: Variant,
+    times: u64,
+) -> Result<Vec<Delivered>, Problem> {
     let Some(reference) = reference else {
         return Err(Problem::field("channel_ref", "is required for forge and tamper", "the attempt's channel_ref"));
     };
@@ -328,7 +351,13 @@ async fn spoilt(shared: &Arc<Shared>, channel: &'static str, reference: Option<&
     let (notice, _) = shared.at_desk(&mut shared.state(), side, false, |desk| side.pretend_paid(desk, account, reference));
     let Some(notice) = notice else {
         let rule = format!("{channel} has not heard of `{reference}`, or it gave no address for notifications");
-        return Err(Problem::new(404, "unknown_channel_ref", rule, "create the order first; a page order is known once its address is opened").at("channel_ref"));
+        return Err(Problem::new(
+            404,
+            "unknown_channel_ref",
+            rule,
+            "create the order first; a page order is known once its address is opened",
+        )
+        .at("channel_ref"));
     };
     let copies = (0..times).map(|_| delivery::send_notice(shared, channel, &notice, variant));
     Ok(join_all(copies).await)

@@ -132,7 +132,15 @@ mod tests {
     fn faults_are_met_in_order_by_their_operation_and_used_up() {
         let mut faults = Faults::default();
         let mut set = |operation, fault, times, reference: Option<&str>| {
-            faults.set(Fault { id: 0, channel: "alipay", operation, fault, times, delay_ms: None, channel_ref: reference.map(str::to_owned) });
+            faults.set(Fault {
+                id: 0,
+                channel: "alipay",
+                operation,
+                fault,
+                times,
+                delay_ms: None,
+                channel_ref: reference.map(str::to_owned),
+            });
         };
         set(Operation::Charge, Kind::DropRequest, 2, None);
         set(Operation::Charge, Kind::Empty, 1, Some("other"));

@@ -56,7 +56,11 @@ impl Default for Options {
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("listen", &self.listen).field("seed", &self.seed).field("auto_pay", &self.auto_pay).finish_non_exhaustive()
+        f.debug_struct("Options")
+            .field("listen", &self.listen)
+            .field("seed", &self.seed)
+            .field("auto_pay", &self.auto_pay)
+            .finish_non_exhaustive()
     }
 }
 

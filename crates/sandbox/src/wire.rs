@@ -101,7 +101,13 @@ impl Shared {
     }
 
     /// Lets a side work in its books, as one step. The answer comes with what it wants told.
-    pub(crate) fn at_desk<T>(&self, state: &mut State, side: &dyn Side, pays_at_once: bool, work: impl FnOnce(&mut Desk<'_>) -> T) -> (T, Vec<Notice>) {
+    pub(crate) fn at_desk<T>(
+        &self,
+        state: &mut State,
+        side: &dyn Side,
+        pays_at_once: bool,
+        work: impl FnOnce(&mut Desk<'_>) -> T,
+    ) -> (T, Vec<Notice>) {
         let mut nothing = Shelf::new();
         let place = self.sides.iter().position(|known| known.channel() == side.channel());
         let shelf = place.and_then(|place| state.shelves.get_mut(place)).unwrap_or(&mut nothing);
@@ -295,7 +301,8 @@ fn fail(shared: &Arc<Shared>, side: &dyn Side, request: &Recognised, executed: O
 /// Executes as one step, and hands over what is to be told. `None` where everything was reset meanwhile.
 async fn execute(shared: &Arc<Shared>, side: &dyn Side, handling: &Handling) -> Option<Draft> {
     let request = &handling.request;
-    let early = request.channel_ref.as_ref().is_some_and(|reference| shared.delivery.outbox().mode(side.channel(), reference) == Mode::Early);
+    let early =
+        request.channel_ref.as_ref().is_some_and(|reference| shared.delivery.outbox().mode(side.channel(), reference) == Mode::Early);
     let (draft, notices) = {
         let mut state = shared.state();
         if state.epoch != handling.epoch {

@@ -12,6 +12,7 @@ mod outbox;
 mod payments;
 mod records;
 mod rows;
+pub mod same_transaction;
 mod session;
 mod statement;
 mod tls;

@@ -21,10 +21,10 @@ use uuid::Uuid;
 use crate::PostgresStore;
 use crate::fault::{Effect, repeating};
 use crate::rows::{self, at, bound, fingerprint_bytes, state_number, total};
-use crate::session::{Failed, Session};
+use crate::session::{Failed, Params, Sends, Session};
 use crate::statement as sql;
 
-mod write;
+pub(crate) mod write;
 
 /// Rows that were met but gone when they were read are claimed again, so often.
 const ROUNDS: usize = 8;
@@ -39,26 +39,13 @@ impl Records for PostgresStore {
     }
 
     async fn take_over(&self, row: &TakeOver) -> Result<Option<Fence>, StoreFault> {
-        let key = &row.key;
-        let found = self
-            .change(
-                &sql::RECORDS_TAKE_OVER,
-                &[
-                    &key.tenant.as_str(),
-                    &key.key.as_str(),
-                    &key.scope,
-                    &row.seen_claim.0,
-                    &row.seen_fence.0,
-                    &state_number(row.seen_state),
-                    &row.claim_id.0,
-                    &fingerprint_bytes(&row.fingerprint),
-                    &row.ttl.map(millis),
-                    &self.now(),
-                    &millis(row.lease),
-                ],
-            )
-            .await?;
-        found.first().map(|row| at(row, 0).map(Fence)).transpose()
+        let now = self.now();
+        let once = || async {
+            let session = self.session().await?;
+            let work = async { take_over(&session, row, now).await.map_err(|failed| session.fault(failed, Effect::Commits)) };
+            session.within(Effect::Commits, work).await
+        };
+        repeating(once).await
     }
 
     async fn park_lapsed(&self, key: &RecordKey, seen_claim: ClaimId, seen_fence: Fence) -> Result<Written, StoreFault> {
@@ -136,45 +123,62 @@ impl PostgresStore {
 
     /// Claims, and reads what was there. `None` for a row that was met but is gone by now.
     async fn claim_round(&self, session: &Session, rows: &[&NewClaim]) -> Result<Vec<Option<Seen>>, StoreFault> {
-        let keys = Keys::of(rows.iter().map(|row| &row.key));
-        let fingerprints: Vec<Vec<u8>> = rows.iter().map(|row| fingerprint_bytes(&row.fingerprint)).collect();
-        let claims: Vec<Uuid> = rows.iter().map(|row| row.claim_id.0).collect();
-        let leases: Vec<i64> = rows.iter().map(|row| millis(row.lease)).collect();
-        let ttls: Vec<i64> = rows.iter().map(|row| millis(row.ttl)).collect();
         let now = self.now();
-        let inserted = async {
-            session
-                .rows(&sql::RECORDS_CLAIM, &[&keys.tenants, &keys.keys, &keys.scopes, &fingerprints, &claims, &leases, &ttls, &now])
-                .await
-        };
-        let read = async { session.rows(&sql::RECORDS_READ, &[&keys.tenants, &keys.keys, &keys.scopes, &now]).await };
-        let (inserted, found) = if self.meets_rows.load(Ordering::Relaxed) {
-            let (inserted, found) = join(inserted, read).await;
-            (inserted.map_err(|failed| taken(session, failed))?, Some(found))
+        let keys: Vec<&RecordKey> = rows.iter().map(|row| &row.key).collect();
+        let (claimed, found) = if self.meets_rows.load(Ordering::Relaxed) {
+            let (claimed, found) = join(claim(session, rows, now), read(session, &keys, now)).await;
+            (claimed.map_err(|failed| taken(session, failed))?, Some(found))
         } else {
-            let inserted = inserted.await.map_err(|failed| taken(session, failed))?;
-            let found = if inserted.len() < rows.len() { Some(read.await) } else { None };
-            (inserted, found)
+            let claimed = claim(session, rows, now).await.map_err(|failed| taken(session, failed))?;
+            let found = if claimed.len() < rows.len() { Some(read(session, &keys, now).await) } else { None };
+            (claimed, found)
         };
-        self.meets_rows.store(inserted.len() < rows.len(), Ordering::Relaxed);
-        let won: HashSet<Uuid> = inserted.iter().map(|row| at(row, 0)).collect::<Result<_, _>>()?;
+        self.meets_rows.store(claimed.len() < rows.len(), Ordering::Relaxed);
         let Some(found) = found else { return Ok(rows.iter().map(|_| Some(Seen::Won { fence: Fence(1) })).collect()) };
         // The claims are committed by now, so a read that failed leaves the winners in doubt.
         let found = found.map_err(|failed| match session.fault(failed, Effect::Commits) {
             StoreFault::Unavailable(why) | StoreFault::Retry(why) => StoreFault::Ambiguous(why),
             fault @ (StoreFault::Ambiguous(_) | StoreFault::Refused(_)) => fault,
         })?;
-        let mut unclaimed = won;
-        let seen = rows.iter().zip(&found).map(|(row, stored)| {
+        let mut unclaimed = claimed;
+        let seen = rows.iter().zip(found).map(|(row, (record, now))| {
             // Of two rows that are the same claim, the first has won.
             if unclaimed.remove(&row.claim_id.0) {
-                return Ok(Some(Seen::Won { fence: Fence(1) }));
+                return Some(Seen::Won { fence: Fence(1) });
             }
-            let (record, now) = read_row(stored, &row.key)?;
-            Ok(record.map(|record| Seen::Found { record: Box::new(record), now }))
+            record.map(|record| Seen::Found { record: Box::new(record), now })
         });
-        seen.collect()
+        Ok(seen.collect())
     }
+}
+
+/// Claims the absent rows of a batch. Which claims won.
+pub(crate) async fn claim(on: &impl Sends, rows: &[&NewClaim], now: Option<i64>) -> Result<HashSet<Uuid>, Failed> {
+    let keys = Keys::of(rows.iter().map(|row| &row.key));
+    let fingerprints: Vec<Vec<u8>> = rows.iter().map(|row| fingerprint_bytes(&row.fingerprint)).collect();
+    let claims: Vec<Uuid> = rows.iter().map(|row| row.claim_id.0).collect();
+    let leases: Vec<i64> = rows.iter().map(|row| millis(row.lease)).collect();
+    let ttls: Vec<i64> = rows.iter().map(|row| millis(row.ttl)).collect();
+    let columns: Params<'_> = &[&keys.tenants, &keys.keys, &keys.scopes, &fingerprints, &claims, &leases, &ttls, &now];
+    let won = on.rows(&sql::RECORDS_CLAIM, columns).await?;
+    Ok(won.iter().map(|row| at(row, 0)).collect::<Result<_, _>>()?)
+}
+
+/// Rows as they are, each with the clock.
+pub(crate) async fn read(on: &impl Sends, keys: &[&RecordKey], now: Option<i64>) -> Result<Vec<(Option<Record>, Timestamp)>, Failed> {
+    let columns = Keys::of(keys.iter().copied());
+    let found = on.rows(&sql::RECORDS_READ, &[&columns.tenants, &columns.keys, &columns.scopes, &now]).await?;
+    Ok(found.iter().zip(keys).map(|(row, key)| read_row(row, key)).collect::<Result<_, _>>()?)
+}
+
+/// Takes a row over that is still as it was seen.
+pub(crate) async fn take_over(on: &impl Sends, row: &TakeOver, now: Option<i64>) -> Result<Option<Fence>, Failed> {
+    let (tenant, key, state) = (row.key.tenant.as_str(), row.key.key.as_str(), state_number(row.seen_state));
+    let (fingerprint, ttl, lease) = (fingerprint_bytes(&row.fingerprint), row.ttl.map(millis), millis(row.lease));
+    let columns: Params<'_> =
+        &[&tenant, &key, &row.key.scope, &row.seen_claim.0, &row.seen_fence.0, &state, &row.claim_id.0, &fingerprint, &ttl, &now, &lease];
+    let taken = on.rows(&sql::RECORDS_TAKE_OVER, columns).await?;
+    Ok(taken.first().map(|row| at(row, 0).map(Fence)).transpose()?)
 }
 
 /// Some engines of PostgreSQL's kind answer a lost race with a duplicate key instead of with no row: the batch is undone, and the next try finds it.

@@ -183,6 +183,24 @@ impl Drop for Session {
     }
 }
 
+/// Something that takes statements: a session of the pool, or a transaction of somebody else's.
+pub(crate) trait Sends: Sync {
+    /// The rows that a statement gives.
+    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a;
+}
+
+impl Sends for Session {
+    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a {
+        Self::rows(self, statement, params)
+    }
+}
+
+impl Sends for tokio_postgres::Transaction<'_> {
+    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a {
+        async move { self.query_typed(statement.text, &typed(statement, params)).await.map_err(Failed::Sql) }
+    }
+}
+
 /// Why a statement gave nothing.
 #[derive(Debug)]
 pub(crate) enum Failed {

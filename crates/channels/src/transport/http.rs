@@ -36,6 +36,8 @@ pub const REPLY_BODY_MAX_BYTES: usize = 1024 * 1024;
 const REPLY_HEAD_MAX_BYTES: usize = 128 * 1024;
 /// So many requests are under way at once, over all channels.
 const IN_FLIGHT_MAX: usize = 512;
+/// How long one of several addresses is tried.
+const CONNECT_MAX: Duration = Duration::from_secs(2);
 /// How long an answered connection may take to become ready for its next request before it is dropped instead.
 const SETTLE_MAX: Duration = Duration::from_millis(20);
 
@@ -107,10 +109,15 @@ impl HttpTransport {
     async fn connect(&self, origin: &Origin, write_by: Instant) -> io::Result<Connection> {
         let addresses = self.addresses(origin).await?;
         let mut refused = io::Error::other("the host has no address");
+        let mut left = addresses.len();
         for address in addresses {
-            match TcpStream::connect(address).await {
-                Ok(tcp) => return self.over(tcp, origin, write_by).await,
-                Err(fault) => refused = fault,
+            left -= 1;
+            // One dead address out of several must not use up the whole time to write.
+            let patience = if left > 0 { Instant::now() + CONNECT_MAX } else { write_by };
+            match timeout_at(patience, TcpStream::connect(address)).await {
+                Ok(Ok(tcp)) => return self.over(tcp, origin, write_by).await,
+                Ok(Err(fault)) => refused = fault,
+                Err(_) => refused = io::Error::new(io::ErrorKind::TimedOut, "an address did not answer"),
             }
         }
         Err(refused)

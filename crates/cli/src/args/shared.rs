@@ -18,7 +18,7 @@ pub(crate) struct Place {
 /// Whose.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Whose {
-    /// Tenant; may be left out where there is only one
+    /// Tenant; everybody without it
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }

@@ -18,7 +18,8 @@ impl Fields {
     /// Of a JSON body.
     pub(super) fn of_body(raw: &RawRequest) -> Result<Self, Problem> {
         let hint = "send an object, like {\"channel\":\"alipay\"}";
-        let value: Value = serde_json::from_slice(&raw.body).map_err(|why| Problem::new(400, "invalid_json", format!("the body is not JSON: {why}"), hint))?;
+        let value: Value = serde_json::from_slice(&raw.body)
+            .map_err(|why| Problem::new(400, "invalid_json", format!("the body is not JSON: {why}"), hint))?;
         match value {
             Value::Object(left) => Ok(Self { left, read: Vec::new() }),
             _ => Err(Problem::new(400, "invalid_json", "the body is not an object", hint)),

@@ -33,14 +33,18 @@ impl Post {
         for (name, value) in &notice.headers {
             request = request.header(name, value);
         }
-        let request = request.body(Full::new(Bytes::from(notice.body))).map_err(|why| format!("the notification cannot be written: {why}"))?;
+        let request =
+            request.body(Full::new(Bytes::from(notice.body))).map_err(|why| format!("the notification cannot be written: {why}"))?;
         let exchange = async {
             let answer = self.client.request(request).await.map_err(|why| format!("no answer from {url}: {}", cause(&why)))?;
             let status = answer.status().as_u16();
-            let body = Limited::new(answer.into_body(), ANSWER_MAX_BYTES).collect().await.map_err(|why| format!("the answer broke off: {why}"))?;
+            let body =
+                Limited::new(answer.into_body(), ANSWER_MAX_BYTES).collect().await.map_err(|why| format!("the answer broke off: {why}"))?;
             Ok((status, body.to_bytes().to_vec()))
         };
-        tokio::time::timeout(ANSWER_WITHIN, exchange).await.unwrap_or_else(|_| Err(format!("no answer from {url} within {} s", ANSWER_WITHIN.as_secs())))
+        tokio::time::timeout(ANSWER_WITHIN, exchange)
+            .await
+            .unwrap_or_else(|_| Err(format!("no answer from {url} within {} s", ANSWER_WITHIN.as_secs())))
     }
 
     /// The sandbox never calls out: it must not become a way to reach other machines.
@@ -81,9 +85,16 @@ mod tests {
         for good in ["http://127.0.0.1:8080/x", "http://localhost/x", "http://[::1]:1/", "http://127.9.9.9/", "http://shop.test/n"] {
             assert!(post.permitted(good).is_ok(), "{good}");
         }
-        for bad in
-            ["http://10.0.0.5/", "http://169.254.169.254/", "https://127.0.0.1/", "http://example.test/", "http://localhost@10.0.0.1/", "http://localhost.example.test/", "/x", ""]
-        {
+        for bad in [
+            "http://10.0.0.5/",
+            "http://169.254.169.254/",
+            "https://127.0.0.1/",
+            "http://example.test/",
+            "http://localhost@10.0.0.1/",
+            "http://localhost.example.test/",
+            "/x",
+            "",
+        ] {
             assert!(post.permitted(bad).is_err(), "{bad}");
         }
     }

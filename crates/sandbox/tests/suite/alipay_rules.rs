@@ -147,7 +147,13 @@ async fn b024_refunds_have_their_number_and_repeats_change_nothing() {
     // Without a number of its own, the second refund is taken for the first.
     assert_eq!(refund(None, "1.00").await["fund_change"], "Y");
     assert_eq!(refund(None, "1.00").await["fund_change"], "N");
-    let total: i64 = world.ledger("R1").await.iter().filter(|row| row["kind"] == "refund" && row["executed"] == 1).filter_map(|row| row["amount"].as_i64()).sum();
+    let total: i64 = world
+        .ledger("R1")
+        .await
+        .iter()
+        .filter(|row| row["kind"] == "refund" && row["executed"] == 1)
+        .filter_map(|row| row["amount"].as_i64())
+        .sum();
     assert_eq!(total, 6100);
     assert_eq!(world.booked("r1", "refund").await, (1, 3, Some(3000)));
     assert_eq!(world.booked("r3", "refund").await, (0, 1, Some(2881)));
@@ -195,7 +201,10 @@ async fn cancel_closes_what_is_unpaid_and_returns_what_is_paid_once() {
     for (order, action, refunds) in [("X1", "close", 0), ("X2", "refund", 1)] {
         for _ in 0..2 {
             let node = cancel(order).await;
-            assert_eq!((node["code"].as_str(), node["action"].as_str(), node["retry_flag"].as_str()), (Some("10000"), Some(action), Some("N")));
+            assert_eq!(
+                (node["code"].as_str(), node["action"].as_str(), node["retry_flag"].as_str()),
+                (Some("10000"), Some(action), Some("N"))
+            );
         }
         assert_eq!(world.call(QUERY, number(order)).await["trade_status"], "TRADE_CLOSED");
         let rows = world.ledger(order).await;
@@ -226,7 +235,10 @@ async fn orders_expire_by_the_channels_clock() {
     world.advance(15 * 60).await;
     // The trade that was opened ends, and says so; the code that was not can no longer be paid.
     let closed = shop.next().await;
-    assert_eq!((closed.text("out_trade_no"), closed.text("trade_status"), closed.text("gmt_refund")), ("E1".to_owned(), "TRADE_CLOSED".to_owned(), String::new()));
+    assert_eq!(
+        (closed.text("out_trade_no"), closed.text("trade_status"), closed.text("gmt_refund")),
+        ("E1".to_owned(), "TRADE_CLOSED".to_owned(), String::new())
+    );
     assert_eq!(closed.text("gmt_close"), "2026-12-01 22:00:36");
     for (number, status) in [("E1", 409), ("E2", 409)] {
         let body = json!({ "channel": "alipay", "channel_ref": number, "action": "pay" }).to_string();

@@ -6,7 +6,8 @@ use crate::receiver::{Came, Receiver, decoded};
 use crate::world::World;
 
 fn page_url(world: &World, number: &str, notify_url: &str) -> String {
-    let biz = json!({ "out_trade_no": number, "total_amount": "12.30", "subject": "<b>双十一</b>", "product_code": "FAST_INSTANT_TRADE_PAY" });
+    let biz =
+        json!({ "out_trade_no": number, "total_amount": "12.30", "subject": "<b>双十一</b>", "product_code": "FAST_INSTANT_TRADE_PAY" });
     let mut params = world.params(&world.account, "alipay.trade.page.pay", &biz);
     params.push(("notify_url".to_owned(), notify_url.as_bytes().to_vec()));
     params.push(("return_url".to_owned(), b"http://127.0.0.1:1/back?x=1".to_vec()));
@@ -35,7 +36,7 @@ async fn a_page_makes_the_trade_when_it_is_opened_and_pays_by_its_button() {
     assert_eq!(back.status, 302);
     let location = back.headers["location"].to_str().expect("text").to_owned();
     let returned = location.strip_prefix("http://127.0.0.1:1/back?x=1&").expect("the shop's page");
-    let returned = Came { params: decoded(returned.as_bytes()), content_type: String::new() };
+    let returned = Came { params: decoded(returned.as_bytes()), content_type: String::new(), body: Vec::new() };
     assert!(returned.is_authentic(&world.account.channel_key));
     assert_eq!((returned.text("out_trade_no"), returned.text("total_amount")), ("P1".to_owned(), "12.30".to_owned()));
     let came = shop.next().await;

@@ -15,9 +15,10 @@ async fn two_hundred_requests_with_one_number_charge_once() {
     assert_eq!(nodes.iter().filter(|node| node["sub_code"] == "ACQ.TRADE_HAS_SUCCESS").count(), MANY - 1);
     assert_eq!(world.booked("C1", "charge").await, (1, 200, Some(8880)));
 
-    let nodes = join_all((0..MANY).map(|_| {
-        world.call("alipay.trade.refund", json!({ "out_trade_no": "C1", "out_request_no": "r1", "refund_amount": "50.00" }))
-    }))
+    let nodes = join_all(
+        (0..MANY)
+            .map(|_| world.call("alipay.trade.refund", json!({ "out_trade_no": "C1", "out_request_no": "r1", "refund_amount": "50.00" }))),
+    )
     .await;
     assert_eq!(nodes.iter().filter(|node| node["fund_change"] == "Y").count(), 1);
     assert_eq!(world.booked("r1", "refund").await, (1, 200, Some(5000)));
@@ -43,7 +44,8 @@ async fn b078_refunds_that_race_never_exceed_the_payment() {
     }))
     .await;
     let rows = world.ledger("V1").await;
-    let refunded: i64 = rows.iter().filter(|row| row["kind"] == "refund" && row["executed"] == 1).filter_map(|row| row["amount"].as_i64()).sum();
+    let refunded: i64 =
+        rows.iter().filter(|row| row["kind"] == "refund" && row["executed"] == 1).filter_map(|row| row["amount"].as_i64()).sum();
     assert_eq!(refunded, 8000);
 }
 

@@ -13,8 +13,20 @@ async fn a_wrong_call_names_the_field_the_rule_and_the_way_out() {
         ("POST", "/_sandbox/faults", json!({ "channel": "nobody", "operation": "charge", "fault": "empty" }), 404, Some("channel")),
         ("POST", "/_sandbox/faults", json!({ "operation": "charge", "fault": "empty" }), 400, Some("channel")),
         ("POST", "/_sandbox/faults", json!({ "channel": "alipay", "operation": "charge", "fault": "delay" }), 400, Some("delay_ms")),
-        ("POST", "/_sandbox/faults", json!({ "channel": "alipay", "operation": "charge", "fault": "empty", "times": 0 }), 400, Some("times")),
-        ("POST", "/_sandbox/faults", json!({ "channel": "alipay", "operation": "charge", "fault": "empty", "timse": 1 }), 400, Some("timse")),
+        (
+            "POST",
+            "/_sandbox/faults",
+            json!({ "channel": "alipay", "operation": "charge", "fault": "empty", "times": 0 }),
+            400,
+            Some("times"),
+        ),
+        (
+            "POST",
+            "/_sandbox/faults",
+            json!({ "channel": "alipay", "operation": "charge", "fault": "empty", "timse": 1 }),
+            400,
+            Some("timse"),
+        ),
         ("POST", "/_sandbox/buyer", json!({ "channel": "alipay", "channel_ref": "x", "action": "steal" }), 400, Some("action")),
         ("POST", "/_sandbox/buyer", json!({ "channel": "alipay", "channel_ref": "x", "action": "pay" }), 404, Some("channel_ref")),
         ("POST", "/_sandbox/notifications", json!({ "channel": "alipay", "mode": "forge" }), 400, Some("channel_ref")),
@@ -31,7 +43,11 @@ async fn a_wrong_call_names_the_field_the_rule_and_the_way_out() {
     for (method, path, body, status, field) in cases {
         let raw = world.http(method, path, "application/json", body.to_string()).await.expect("an answer");
         let problem = raw.json();
-        assert_eq!((raw.status, problem["status"].as_u64(), problem["field"].as_str()), (status, Some(u64::from(status)), field), "{path} {body}: {problem}");
+        assert_eq!(
+            (raw.status, problem["status"].as_u64(), problem["field"].as_str()),
+            (status, Some(u64::from(status)), field),
+            "{path} {body}: {problem}"
+        );
         assert_eq!(raw.headers["content-type"], "application/problem+json");
         for member in ["title", "rule", "hint", "detail"] {
             assert!(problem[member].as_str().is_some_and(|text| !text.is_empty()), "{path}: {member}");
@@ -63,12 +79,20 @@ async fn what_arrived_is_listed_in_order_with_what_became_of_it() {
     world.call("alipay.trade.query", json!({ "out_trade_no": "A1" })).await;
     world.post_form("app_id=x".to_owned()).await.expect("an answer");
     let list = world.get("/_sandbox/requests?channel=alipay").await.json();
-    let seen: Vec<_> = list.as_array().expect("a list").iter().map(|a| (a["number"].as_u64(), a["operation"].as_str(), a["account"].as_str(), a["executed"].as_bool())).collect();
-    assert_eq!(seen, [
-        (Some(1), Some("charge"), Some("alipay"), Some(true)),
-        (Some(2), Some("query"), Some("alipay"), Some(true)),
-        (Some(3), None, None, Some(false)),
-    ]);
+    let seen: Vec<_> = list
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|a| (a["number"].as_u64(), a["operation"].as_str(), a["account"].as_str(), a["executed"].as_bool()))
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (Some(1), Some("charge"), Some("alipay"), Some(true)),
+            (Some(2), Some("query"), Some("alipay"), Some(true)),
+            (Some(3), None, None, Some(false)),
+        ]
+    );
     assert_eq!(list[0]["content"]["biz"]["out_trade_no"], "A1");
     assert!(list[0]["body"].as_str().is_some_and(|body| body.contains("sign=")));
 }

@@ -43,7 +43,11 @@ async fn every_fault_executes_or_not_and_answers_or_not_as_it_says() {
         let (seen, text) = answer.expect(fault);
         assert_eq!((booked, seen), ((executed, 1), status), "{fault}");
         assert!(text.contains(holds), "{fault}: {text}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), !matches!(fault, "malformed" | "empty" | "error_before" | "error_after"), "{fault}");
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&text).is_ok(),
+            !matches!(fault, "malformed" | "empty" | "error_before" | "error_after"),
+            "{fault}"
+        );
     }
 }
 
@@ -99,7 +103,10 @@ async fn a_refused_connection_is_reset_and_a_dropped_one_is_closed() {
     let requests = world.get("/_sandbox/requests?channel=alipay").await.json();
     let seen: Vec<_> = requests.as_array().expect("a list").iter().map(|arrival| arrival["channel_ref"].as_str()).collect();
     assert_eq!(seen, [Some("T2")]);
-    assert_eq!((&requests[0]["executed"], &requests[0]["status"], &requests[0]["fault"]), (&json!(true), &json!(null), &json!("drop_response")));
+    assert_eq!(
+        (&requests[0]["executed"], &requests[0]["status"], &requests[0]["fault"]),
+        (&json!(true), &json!(null), &json!("drop_response"))
+    );
 }
 
 #[tokio::test]

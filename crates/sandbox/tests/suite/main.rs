@@ -1,5 +1,6 @@
 //! The sandbox seen from outside: its channels' rules, its faults, its notifications, its control calls.
 
+mod adapter;
 mod alipay_rules;
 mod alipay_wire;
 mod cashier;

@@ -30,7 +30,10 @@ async fn b051_payment_and_refunds_are_told_with_the_running_total() {
         world.call("alipay.trade.refund", json!({ "out_trade_no": "A1", "out_request_no": request, "refund_amount": amount })).await;
         let told = shop.next().await;
         assert!(told.is_authentic(&world.account.channel_key));
-        assert_eq!((told.text("trade_status").as_str(), told.text("refund_fee").as_str(), told.text("out_biz_no").as_str()), (status, total, request));
+        assert_eq!(
+            (told.text("trade_status").as_str(), told.text("refund_fee").as_str(), told.text("out_biz_no").as_str()),
+            (status, total, request)
+        );
         assert_eq!(told.text("trade_no"), paid.text("trade_no"));
         assert_ne!(told.text("notify_id"), paid.text("notify_id"));
     }
@@ -54,7 +57,10 @@ async fn what_is_not_acknowledged_comes_again_eight_times_in_all_by_the_channels
     world.advance(10 * 24 * 3600).await;
     assert!(shop.nothing_came());
     let shown = world.get("/_sandbox/notifications?channel_ref=A1").await.json();
-    assert_eq!((&shown["notifications"][0]["standing"], shown["notifications"][0]["deliveries"].as_array().map(Vec::len)), (&json!("given_up"), Some(8)));
+    assert_eq!(
+        (&shown["notifications"][0]["standing"], shown["notifications"][0]["deliveries"].as_array().map(Vec::len)),
+        (&json!("given_up"), Some(8))
+    );
 }
 
 #[tokio::test]
@@ -117,7 +123,11 @@ async fn spoilt_notifications_do_not_verify_and_stale_ones_do() {
         world.mode(Some("A1"), mode).await;
         let came = shop.next().await;
         assert_eq!((came.text("out_trade_no"), came.text("trade_status")), ("A1".to_owned(), "TRADE_SUCCESS".to_owned()));
-        assert_eq!((came.is_authentic(&world.account.channel_key), came.text("total_amount") == "88.80"), (false, mode == "forge"), "{mode}");
+        assert_eq!(
+            (came.is_authentic(&world.account.channel_key), came.text("total_amount") == "88.80"),
+            (false, mode == "forge"),
+            "{mode}"
+        );
     }
     assert_eq!(world.booked("A1", "charge").await.0, 0);
     let unpaid = json!({ "channel": "alipay", "channel_ref": "A1", "mode": "stale" }).to_string();
@@ -152,10 +162,7 @@ async fn b043_an_early_notification_is_delivered_before_the_request_is_answered(
     let mut shop = Receiver::start().await;
     let world = World::new().await;
     world.mode(None, "early").await;
-    for (number, method, biz) in [
-        ("A1", "alipay.trade.pay", barcode("A1", CODE)),
-        ("A2", "alipay.trade.precreate", order("A2")),
-    ] {
+    for (number, method, biz) in [("A1", "alipay.trade.pay", barcode("A1", CODE)), ("A2", "alipay.trade.precreate", order("A2"))] {
         let raw = world.try_call(method, biz, Some(&shop.url)).await.expect("an answer");
         // It is there already: the answer came after it.
         assert!(!shop.nothing_came(), "{number}");
@@ -179,16 +186,24 @@ async fn what_happens_at_the_console_is_told_and_booked() {
     assert!(told.text("out_biz_no").starts_with("CONSOLE") && told.text("refund_fee") == "10.00");
     assert_eq!(world.buyer("A1", "dispute").await["status"], "TRADE_CLOSED");
     let told = shop.next().await;
-    assert!(told.text("out_biz_no").starts_with("DISPUTE") && told.text("refund_fee") == "88.80" && told.text("trade_status") == "TRADE_CLOSED");
+    assert!(
+        told.text("out_biz_no").starts_with("DISPUTE") && told.text("refund_fee") == "88.80" && told.text("trade_status") == "TRADE_CLOSED"
+    );
     let rows = world.ledger("A1").await;
-    let refunds: Vec<_> = rows.iter().filter(|row| row["kind"] == "refund").map(|row| (row["amount"].as_i64(), row["executed"].as_u64(), row["requests"].as_u64())).collect();
+    let refunds: Vec<_> = rows
+        .iter()
+        .filter(|row| row["kind"] == "refund")
+        .map(|row| (row["amount"].as_i64(), row["executed"].as_u64(), row["requests"].as_u64()))
+        .collect();
     assert_eq!(refunds, [(Some(1000), Some(1), Some(0)), (Some(7880), Some(1), Some(0))]);
 }
 
 #[tokio::test]
 async fn b092_no_notification_leaves_this_machine() {
     let world = World::new().await;
-    for (number, url) in [("A1", "http://10.0.0.5/n"), ("A2", "http://169.254.169.254/latest"), ("A3", "https://127.0.0.1/n"), ("A4", "file:///etc/passwd")] {
+    for (number, url) in
+        [("A1", "http://10.0.0.5/n"), ("A2", "http://169.254.169.254/latest"), ("A3", "https://127.0.0.1/n"), ("A4", "file:///etc/passwd")]
+    {
         world.paid(number, Some(url)).await;
         let sent = world.mode(Some(number), "deliver").await;
         let error = sent["sent"][0]["error"].as_str().unwrap_or_default().to_owned();

@@ -20,6 +20,7 @@ use crate::world::{soon, verifies};
 pub(crate) struct Came {
     pub(crate) params: Vec<(Vec<u8>, Vec<u8>)>,
     pub(crate) content_type: String,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Came {
@@ -82,13 +83,15 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, hyper::Error> {
     let content_type = request.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
     let body = request.into_body().collect().await?.to_bytes();
-    let _ = tell.send(Came { params: decoded(&body), content_type });
+    let _ = tell.send(Came { params: decoded(&body), content_type, body: body.to_vec() });
     let answer = queue.lock().expect("lock").pop_front().unwrap_or("success");
     Ok(Response::new(Full::new(Bytes::from_static(answer.as_bytes()))))
 }
 
 pub(crate) fn decoded(form: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
-    let plain = |text: &[u8]| percent_encoding::percent_decode(&text.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect::<Vec<_>>()).collect::<Vec<u8>>();
+    let plain = |text: &[u8]| {
+        percent_encoding::percent_decode(&text.iter().map(|b| if *b == b'+' { b' ' } else { *b }).collect::<Vec<_>>()).collect::<Vec<u8>>()
+    };
     form.split(|b| *b == b'&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| {

@@ -228,7 +228,9 @@ impl World {
     pub(crate) async fn booked(&self, reference: &str, kind: &str) -> (u64, u64, Option<i64>) {
         let rows = self.ledger(reference).await;
         let row = rows.iter().find(|row| row["kind"] == kind && row["channel_ref"] == reference);
-        row.map_or((0, 0, None), |row| (row["executed"].as_u64().expect("executed"), row["requests"].as_u64().expect("requests"), row["amount"].as_i64()))
+        row.map_or((0, 0, None), |row| {
+            (row["executed"].as_u64().expect("executed"), row["requests"].as_u64().expect("requests"), row["amount"].as_i64())
+        })
     }
 }
 

@@ -17,8 +17,10 @@ pub(crate) const KEY: &str = "pk_test_first";
 pub(crate) const KEY_2: &str = "pk_test_second";
 /// Pays at once.
 pub(crate) const CODE_PAYS: &str = "2876000000000000001234";
-/// Is declined; no trade is left.
+/// Is declined for want of money, which the channel would still take.
 pub(crate) const CODE_NO_BALANCE: &str = "2800020000000000001234";
+/// Is declined for good; no trade is left.
+pub(crate) const CODE_RISK: &str = "2800070000000000001234";
 /// Waits for the buyer's password.
 pub(crate) const CODE_ASKS: &str = "2800010000000000001234";
 

@@ -16,7 +16,7 @@ use super::{Keys, millis};
 use crate::PostgresStore;
 use crate::fault::Effect;
 use crate::rows::{at, state_number};
-use crate::session::{Failed, Session};
+use crate::session::{Failed, Sends, Session};
 use crate::statement as sql;
 
 pub(super) async fn write_once(store: &PostgresStore, rows: &[Write]) -> Result<Vec<Written>, StoreFault> {
@@ -44,6 +44,13 @@ pub(super) async fn write_once(store: &PostgresStore, rows: &[Write]) -> Result<
         Ok(written)
     };
     session.within(Effect::Commits, work).await
+}
+
+/// One write on its own, in whatever transaction there is.
+pub(crate) async fn write_one(on: &impl Sends, row: &Write, now: Option<i64>) -> Result<Written, Failed> {
+    let step = Step { releases: matches!(row.verb, Verb::Release), rows: vec![row], places: vec![0] };
+    let met = step.apply(on, now).await?;
+    Ok(if met.is_empty() { Written::Refused } else { Written::Applied })
 }
 
 /// BEGIN, the steps and COMMIT, all under way at once: one round trip. If one fails, the rest is refused and the COMMIT rolls back.
@@ -88,12 +95,12 @@ fn steps(rows: &[Write]) -> Vec<Step<'_>> {
 }
 
 impl Step<'_> {
-    async fn apply(&self, session: &Session, now: Option<i64>) -> Result<Vec<Row>, Failed> {
+    async fn apply(&self, on: &impl Sends, now: Option<i64>) -> Result<Vec<Row>, Failed> {
         let keys = Keys::of(self.rows.iter().map(|row| &row.key));
         let claims: Vec<Uuid> = self.rows.iter().map(|row| row.claim_id.0).collect();
         let fences: Vec<i64> = self.rows.iter().map(|row| row.fence.0).collect();
         if self.releases {
-            return session.rows(&sql::RECORDS_RELEASE, &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences]).await;
+            return on.rows(&sql::RECORDS_RELEASE, &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences]).await;
         }
         let (mut states, mut leases, mut answers) = (Vec::new(), Vec::new(), Vec::new());
         for row in &self.rows {
@@ -109,6 +116,6 @@ impl Step<'_> {
         }
         let columns: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
             &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences, &states, &leases, &answers, &now];
-        session.rows(&sql::RECORDS_FINISH, columns).await
+        on.rows(&sql::RECORDS_FINISH, columns).await
     }
 }

@@ -189,11 +189,11 @@ pub async fn a_judged_row_waits_until_its_time<F: Fixture>(fixture: &F) {
     let (store, build) = (fixture.store(), Build::new(98));
     let id = receive(&store, &build, "e1", at(0)).await.expect("new");
     let first = store.take_waiting(at(0), HOLD, 10).await.expect("take");
-    judge(&store, &id, InboxStatus::Waiting, Some(at(100))).await;
+    judge(&store, &id, InboxStatus::Waiting, Some(at(20))).await;
     assert_eq!(row(&store, &id).await.note, Some(verdict(InboxStatus::Waiting, None).note));
-    assert_eq!(take(&store, at(99), 10).await, [], "its time, not its hold, counts");
-    let second = store.take_waiting(at(100), HOLD, 10).await.expect("take");
-    assert_eq!(second.len(), 1);
+    assert_eq!(take(&store, at(19), 10).await, [], "its time has not come");
+    let second = store.take_waiting(at(20), HOLD, 10).await.expect("take");
+    assert_eq!(second.len(), 1, "the verdict ends the hold");
     assert_eq!(second[0].tries, first[0].tries + 1, "tries are counted");
     judge(&store, &id, InboxStatus::Foreign, None).await;
     assert_eq!(row(&store, &id).await.status, InboxStatus::Foreign);

@@ -102,6 +102,13 @@ fn a_repeat_sends_the_same_content_under_a_new_envelope() {
 }
 
 #[test]
+fn parameters_without_a_value_and_the_signature_itself_are_not_signed() {
+    let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    let given = [pair("b", "2"), pair("empty", ""), pair("sign", "x"), pair("a", "1 &=%"), pair("sign_type", "RSA2"), pair("B", "0")];
+    assert_eq!(canonical_request(&given), "B=0&a=1 &=%&b=2&sign_type=RSA2");
+}
+
+#[test]
 fn a_page_needs_no_call_and_is_an_address_that_carries_the_signed_order() {
     let fixture = fixture();
     for (method, at_alipay) in [("page", "alipay.trade.page.pay"), ("wap", "alipay.trade.wap.pay")] {

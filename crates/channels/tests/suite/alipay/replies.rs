@@ -64,6 +64,16 @@ fn the_raw_node_is_what_is_verified() {
 }
 
 #[test]
+fn what_is_read_is_what_was_verified_where_slashes_were_escaped_later() {
+    let fixture = fixture();
+    let signed = NODE.replace("\"T1\"", r#""T\/1""#);
+    // Taking the escape out of this gives the signed text; reading it as it came would give another transaction.
+    let sent = NODE.replace("\"T1\"", r#""T\\/1""#);
+    let outcome = (query(fixture).read)(&under_signature(fixture, &signed, &sent));
+    assert!(matches!(&outcome, Outcome::Paid(taken) if taken.txn == "T/1"), "{outcome:?}");
+}
+
+#[test]
 fn one_node_and_one_signature_or_nothing_is_known() {
     let fixture = fixture();
     let call = query(fixture);

@@ -276,3 +276,60 @@ async fn tls_that_never_answers_the_handshake_is_not_sent() {
     let ended = transport().send(request, within(Duration::from_millis(200))).await;
     assert!(is_not_sent(&ended), "{ended:?}");
 }
+
+/// Whatever the peer does: what is called not sent was never heard, and nothing is heard twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn under_a_chaotic_peer_not_sent_means_never_heard_and_nothing_is_heard_twice() {
+    let ends = [
+        Then::Say(OK),
+        Then::SayAndHangUp(OK),
+        Then::HangUp,
+        Then::Say(OK),
+        Then::Reset,
+        Then::SayAndHangUp(b"HTTP/1.1 200"),
+        Then::Say(OK),
+    ];
+    let script: Vec<Then> = (0..2000usize).map(|n| ends[(n * n + n / 3) % ends.len()]).collect();
+    let peer = Peer::start(script).await;
+    let transport = Arc::new(transport());
+    let senders: Vec<_> = (0..8u64)
+        .map(|sender| {
+            let (transport, address) = (transport.clone(), peer.address);
+            tokio::spawn(async move {
+                let mut ended = Vec::new();
+                for n in 0..100u64 {
+                    let id = format!("id-{sender}-{n}-");
+                    let request = WireRequest { body: id.clone().into_bytes(), ..post(address) };
+                    // Some deadlines pass while the request is on its way.
+                    let deadlines = if n % 10 == 9 { within(Duration::from_micros(n * 5)) } else { soon() };
+                    ended.push((id, transport.send(request, deadlines).await));
+                }
+                ended
+            })
+        })
+        .collect();
+    let mut ended = Vec::new();
+    for sender in senders {
+        ended.extend(sender.await.expect("a sender"));
+    }
+    let heard = peer.heard().await;
+    let times = |id: &str| heard.iter().filter(|request| request.contains(id)).count();
+    let (mut answered, mut lost, mut not_sent) = (0, 0, 0);
+    for (id, ended) in &ended {
+        match ended {
+            Ok(reply) => {
+                answered += 1;
+                assert_eq!((reply.status, times(id)), (200, 1), "{id}");
+            }
+            Err(SendFault::Lost(_)) => {
+                lost += 1;
+                assert!(times(id) <= 1, "{id} was heard {} times", times(id));
+            }
+            Err(SendFault::NotSent(why)) => {
+                not_sent += 1;
+                assert_eq!(times(id), 0, "{id}: {why}");
+            }
+        }
+    }
+    assert!(answered > 200 && lost > 100 && not_sent > 0, "{answered} answered, {lost} lost, {not_sent} not sent");
+}

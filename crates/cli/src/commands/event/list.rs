@@ -13,18 +13,28 @@ pub(crate) async fn run(args: EventList) -> Result<Exit, Fault> {
     let missing = |id: &str| Fault::no(format!("there is no event {id}")).hint("an event's id begins with evt_");
     let after = args.after.as_deref().map(|id| EventId::parse(id).ok_or_else(|| missing(id))).transpose()?;
     let site = Site::open(&args.place).await?;
-    let tenant = site.tenant(&args.whose).await?;
-    let Some(feed) = site.app.store().feed(&tenant, after.as_ref(), args.limit.rows()).await? else {
+    let mut feed = Vec::new();
+    let mut known = after.is_none();
+    for tenant in site.candidates(&args.whose).await? {
+        // None: the event is another tenant's, and so is everything after it.
+        let Some(items) = site.app.store().feed(&tenant, after.as_ref(), args.limit.rows()).await? else { continue };
+        known = true;
+        feed.extend(items);
+    }
+    if !known {
         return Err(missing(args.after.as_deref().unwrap_or_default()));
-    };
-    Printer::new(args.form.json).list(&["N", "ID", "TYPE", "PAYMENT", "CREATED", "DELIVERY"], &feed, document, row)?;
+    }
+    // Within a tenant the position is the order; between tenants there is none but the time.
+    feed.sort_by(|a, b| (a.event.created_at, &a.event.tenant, a.position).cmp(&(b.event.created_at, &b.event.tenant, b.position)));
+    feed.truncate(args.limit.rows());
+    Printer::new(args.form.json).list(&["N", "TENANT", "ID", "TYPE", "PAYMENT", "CREATED", "DELIVERY"], &feed, document, row)?;
     Ok(Exit::Done)
 }
 
 fn document(item: &FeedItem) -> Value {
     let event = &item.event;
     json!({
-        "position": item.position, "id": event.id, "type": event.kind, "payment": event.payment_id,
+        "position": item.position, "tenant": event.tenant, "id": event.id, "type": event.kind, "payment": event.payment_id,
         "created_at": event.created_at.to_string(), "delivery": item.delivery, "data": event.data,
     })
 }
@@ -33,6 +43,7 @@ fn row(item: &FeedItem) -> Vec<String> {
     let event = &item.event;
     vec![
         item.position.to_string(),
+        event.tenant.to_string(),
         event.id.to_string(),
         event.kind.as_str().to_owned(),
         event.payment_id.to_string(),

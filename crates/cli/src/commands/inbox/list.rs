@@ -15,9 +15,14 @@ pub(crate) async fn run(args: InboxList) -> Result<Exit, Fault> {
         })?),
     };
     let site = Site::open(&args.place).await?;
-    let tenant = site.tenant(&args.whose).await?;
-    let rows = site.app.store().inbox_list(&tenant, status, args.limit.rows()).await?;
-    Printer::new(args.form.json).list(&["ID", "CHANNEL", "ACCOUNT", "SAYS", "STATUS", "PAYMENT", "RECEIVED"], &rows, super::document, row)?;
+    let mut rows = Vec::new();
+    for tenant in site.candidates(&args.whose).await? {
+        rows.extend(site.app.store().inbox_list(&tenant, status, args.limit.rows()).await?);
+    }
+    rows.sort_by(|a, b| b.received_at.cmp(&a.received_at));
+    rows.truncate(args.limit.rows());
+    let headings = ["ID", "TENANT", "ACCOUNT", "SAYS", "STATUS", "PAYMENT", "RECEIVED"];
+    Printer::new(args.form.json).list(&headings, &rows, super::document, row)?;
     Ok(Exit::Done)
 }
 
@@ -25,7 +30,7 @@ fn row(row: &InboxRow) -> Vec<String> {
     let payment = row.payment_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
     vec![
         row.id.to_string(),
-        row.channel.to_string(),
+        row.tenant.to_string(),
         row.account.to_string(),
         row.notification.status.clone(),
         row.status.as_str().to_owned(),

@@ -7,8 +7,12 @@ use crate::site::Site;
 
 pub(crate) async fn run(args: KeyList) -> Result<Exit, Fault> {
     let site = Site::open(&args.place).await?;
-    let tenant = site.tenant(&args.whose).await?;
-    let found = site.app.store().find(&tenant, None, args.limit.rows()).await?;
+    let mut found = Vec::new();
+    for tenant in site.candidates(&args.whose).await? {
+        found.extend(site.app.store().find(&tenant, None, args.limit.rows()).await?);
+    }
+    found.sort_by(|a, b| b.created_at.cmp(&a.created_at));
+    found.truncate(args.limit.rows());
     super::print(args.form.json, &found, site.app.clock().now())?;
     Ok(Exit::Done)
 }

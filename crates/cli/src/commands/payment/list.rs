@@ -4,6 +4,7 @@ use payonce_core::channel::ChannelName;
 use payonce_core::id::{MerchantRef, PaymentId};
 use payonce_core::payment::{Payment, PaymentStatus, view};
 use payonce_core::ports::payments::Filter;
+use serde_json::{Value, json};
 
 use crate::args::book::PaymentList;
 use crate::exit::{Exit, Fault};
@@ -13,9 +14,15 @@ use crate::site::Site;
 pub(crate) async fn run(args: PaymentList) -> Result<Exit, Fault> {
     let filter = filter(&args)?;
     let site = Site::open(&args.place).await?;
-    let tenant = site.tenant(&args.whose).await?;
-    let found = site.app.store().list(&tenant, &filter).await?;
-    Printer::new(args.form.json).list(&["ID", "ORDER", "AMOUNT", "STATUS", "CHANNEL", "CREATED"], &found, view::payment, row)?;
+    let mut found = Vec::new();
+    for tenant in site.candidates(&args.whose).await? {
+        found.extend(site.app.store().list(&tenant, &filter).await?);
+    }
+    // Ids sort by age.
+    found.sort_by(|a, b| b.id.cmp(&a.id));
+    found.truncate(args.limit.rows());
+    let headings = ["ID", "TENANT", "ORDER", "AMOUNT", "STATUS", "CHANNEL", "CREATED"];
+    Printer::new(args.form.json).list(&headings, &found, document, row)?;
     Ok(Exit::Done)
 }
 
@@ -35,10 +42,17 @@ fn filter(args: &PaymentList) -> Result<Filter, Fault> {
     })
 }
 
+fn document(payment: &Payment) -> Value {
+    let mut document = view::payment(payment);
+    document["tenant"] = json!(payment.tenant);
+    document
+}
+
 fn row(payment: &Payment) -> Vec<String> {
     let channel = payment.newest().map_or_else(|| "-".to_owned(), |attempt| format!("{}/{}", attempt.channel, attempt.method));
     vec![
         payment.id.to_string(),
+        payment.tenant.to_string(),
         payment.order_id.to_string(),
         payment.amount.to_string(),
         payment.status.as_str().to_owned(),
