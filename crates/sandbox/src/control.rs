@@ -263,6 +263,10 @@ async fn treat(shared: &Arc<Shared>, raw: &RawRequest) -> Done {
     let kind = body.optional_text("kind")?;
     body.end()?;
     let reference = reference.as_deref();
+    if matches!(mode.as_str(), "deliver" | "release" | "repeat" | "stale" | "reorder") {
+        // What is on its way is not sent a second time.
+        shared.delivery.calm().await;
+    }
     let set = |mode| shared.delivery.outbox().set_mode(channel, reference, mode);
     let sent = match mode.as_str() {
         "deliver" => {
@@ -328,7 +332,7 @@ async fn reorder(shared: &Arc<Shared>, channel: &'static str, reference: Option<
 fn latest(shared: &Shared, channel: &'static str, reference: Option<&str>, kind: Option<&str>) -> Result<u64, Problem> {
     let outbox = shared.delivery.outbox();
     let about = outbox.about(channel, reference);
-    let fits = about.into_iter().filter(|item| kind.is_none_or(|kind| item.kind == kind)).next_back();
+    let fits = about.into_iter().rfind(|item| kind.is_none_or(|kind| item.kind == kind));
     fits.map(|item| item.number).ok_or_else(|| {
         Problem::new(409, "no_notification", "there is no notification to send again", "let the buyer pay first, or use forge")
             .at("channel_ref")

@@ -6,6 +6,7 @@
 mod outbox;
 mod post;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use payonce_channels::books::{Notice, Variant};
 use payonce_core::clock::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
 
 use crate::wire::Shared;
 use outbox::Outbox;
@@ -55,21 +57,76 @@ pub(crate) struct Delivery {
     outbox: Mutex<Outbox>,
     post: Post,
     wake: Notify,
+    /// Deliveries that were begun by themselves and have not ended, and the word that one has.
+    under_way: AtomicUsize,
+    ended: Notify,
+    /// Time passes in one place at a time: in the pump, or in a control call that moves the clock.
+    passing: tokio::sync::Mutex<()>,
 }
 
 /// An early notification is waited for so long before our request is answered.
 const EARLY_WAIT: Duration = Duration::from_secs(5);
+/// Deliveries that are under way are waited for so long by what follows from them.
+const CALM_WAIT: Duration = Duration::from_secs(10);
 /// The pump looks at the channels' clocks at least so often, for what expires.
 const TICK: Duration = Duration::from_secs(1);
 
 impl Delivery {
     pub(crate) fn new(notify_allowed: Vec<String>) -> Self {
-        Self { outbox: Mutex::default(), post: Post::new(notify_allowed), wake: Notify::new() }
+        Self {
+            outbox: Mutex::default(),
+            post: Post::new(notify_allowed),
+            wake: Notify::new(),
+            under_way: AtomicUsize::new(0),
+            ended: Notify::new(),
+            passing: tokio::sync::Mutex::default(),
+        }
     }
 
     pub(crate) fn outbox(&self) -> MutexGuard<'_, Outbox> {
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Waits until no delivery is under way, so that what is decided next knows their answers. Gives up after a while.
+    pub(crate) async fn calm(&self) {
+        let calm = async {
+            loop {
+                let ended = self.ended.notified();
+                if self.under_way.load(Ordering::SeqCst) == 0 {
+                    return;
+                }
+                ended.await;
+            }
+        };
+        let _ = tokio::time::timeout(CALM_WAIT, calm).await;
+    }
+}
+
+/// Counts a delivery as long as it lives, however it ends.
+struct UnderWay(Arc<Shared>);
+
+impl UnderWay {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.delivery.under_way.fetch_add(1, Ordering::SeqCst);
+        Self(shared.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.delivery.under_way.fetch_sub(1, Ordering::SeqCst);
+        self.0.delivery.ended.notify_waiters();
+    }
+}
+
+/// Sends one after the other, by itself. It counts as under way before this returns.
+fn launch(shared: &Arc<Shared>, numbers: Vec<u64>) -> JoinHandle<()> {
+    let under_way = UnderWay::new(shared);
+    let shared = shared.clone();
+    tokio::spawn(async move {
+        send_all(shared, numbers).await;
+        drop(under_way);
+    })
 }
 
 /// Takes in what a side wants told. `answering` is given where a request waits for its answer: then early notices are delivered first.
@@ -97,17 +154,14 @@ pub(crate) async fn take_in(shared: &Arc<Shared>, channel: &'static str, notices
         }
     }
     if !early.is_empty() {
-        let sent = send_all(shared.clone(), early);
+        let sent = launch(shared, early);
         if answering {
             // Past the wait it goes on by itself; the answer is given.
-            let task = tokio::spawn(sent);
-            let _ = tokio::time::timeout(EARLY_WAIT, task).await;
-        } else {
-            tokio::spawn(sent);
+            let _ = tokio::time::timeout(EARLY_WAIT, sent).await;
         }
     }
     if !now.is_empty() {
-        tokio::spawn(send_all(shared.clone(), now));
+        launch(shared, now);
     }
 }
 
@@ -173,24 +227,31 @@ pub(crate) async fn pump(shared: Arc<Shared>, mut stopped: watch::Receiver<bool>
         if *stopped.borrow() {
             return;
         }
+        let passing = shared.delivery.passing.lock().await;
         shared.tick().await;
         let due = shared.delivery.outbox().take_due(shared.clock.now());
         for number in due {
-            tokio::spawn(send_all(shared.clone(), vec![number]));
+            launch(&shared, vec![number]);
         }
+        drop(passing);
     }
 }
 
 /// Moves the clock on, stopping at every moment at which something is due, as if the time had really passed. The answer is what was
 /// delivered on the way.
 pub(crate) async fn advance(shared: &Arc<Shared>, by: Duration) -> Vec<Delivered> {
+    let _passing = shared.delivery.passing.lock().await;
+    shared.delivery.calm().await;
     let target = shared.clock.now().plus(by);
     let mut done = Vec::new();
     loop {
-        let next = [shared.delivery.outbox().next_due(), shared.wakes_at()].into_iter().flatten().min();
+        let due = shared.delivery.outbox().next_due();
+        let next = [due, shared.wakes_at()].into_iter().flatten().min();
         let stop = next.filter(|at| *at < target).unwrap_or(target);
         shared.clock.move_to(stop);
         shared.tick().await;
+        // What the tick has begun to tell belongs to this moment.
+        shared.delivery.calm().await;
         done.extend(deliver_due(shared).await);
         if stop >= target {
             return done;

@@ -31,6 +31,11 @@ pub(crate) async fn run(args: Bench) -> Result<Exit, Fault> {
         return Err(Fault::new(format!("{} is not ready ({})", args.url, ready.status)));
     }
     let run = u64::from_le_bytes(random(&SystemEntropy::default()));
+    if args.replay {
+        // What is replayed has to be there first.
+        let (key, body) = plan(&args, run).request(0);
+        client.post("/v1/payments", Some(&key), &body).await.map_err(Fault::new)?;
+    }
     let next = Arc::new(AtomicU32::new(0));
     let started = Instant::now();
     let workers: Vec<_> = (0..args.concurrency)

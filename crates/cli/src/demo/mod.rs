@@ -35,11 +35,9 @@ pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
         Some(url) => absolute(url)?,
         None => format!("sqlite://{}", dir.join("demo.db").display()),
     };
-    // A database that was played on before knows the numbers of that run's sandbox: the same seed must not draw them again.
-    let drawn = if args.database.is_some() { seed ^ u64::from_le_bytes(random(&entropy)) } else { seed };
     let progress = Progress::new();
     progress.say("starting the sandbox and the service");
-    let mut stage = Stage::set(dir.clone(), &database, drawn, &entropy).await?;
+    let mut stage = Stage::set(dir.clone(), &database, seed, &entropy).await?;
     let lines = tokio::select! {
         lines = play(&mut stage, &parts, &progress) => lines?,
         () = payonce_server::shutdown_signal() => return Err(Fault::new("interrupted")),

@@ -2,6 +2,7 @@
 //!
 //! Built with the feature `failpoints` (as `make test` does): a binary without it would pass no failpoint, and the crash tests fail then.
 
+mod cases;
 mod crash;
 mod http;
 mod process;

@@ -109,6 +109,20 @@ async fn payment_codes_choose_how_a_barcode_payment_ends() {
 }
 
 #[tokio::test]
+async fn a_trade_that_was_declined_may_still_be_paid() {
+    let world = World::new().await;
+    for reference in ["O1", "O2"] {
+        let declined = world.call("alipay.trade.pay", barcode(reference, "2800090000000000001234")).await;
+        assert_eq!(code_of(&declined), "ACQ.BUYER_BALANCE_NOT_ENOUGH");
+        assert_eq!(world.call(QUERY, number(reference)).await["trade_status"], "WAIT_BUYER_PAY");
+    }
+    // By a new code of the same buyer under the same number, or by the buyer alone.
+    assert_eq!(code_of(&world.call("alipay.trade.pay", barcode("O1", "28763443825661234")).await), "10000");
+    world.buyer("O2", "pay").await;
+    assert_eq!((world.booked("O1", "charge").await, world.booked("O2", "charge").await.0), ((1, 2, Some(8880)), 1));
+}
+
+#[tokio::test]
 async fn a_password_is_waited_for_then_paid_or_declined() {
     let world = World::new().await;
     for (reference, action, status) in [("W1", "pay", "TRADE_SUCCESS"), ("W2", "decline", "TRADE_CLOSED")] {

@@ -54,3 +54,33 @@ pub(crate) async fn no_route(uri: Uri) -> Fault {
 pub(crate) async fn no_method(method: Method, uri: Uri) -> Fault {
     Problem::new(405, "method_not_allowed", "The method is not allowed here", format!("{method} is not for {}; see the header Allow.", uri.path())).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::api::ROUTES;
+
+    #[test]
+    fn the_openapi_document_and_the_routes_name_the_same_calls() {
+        let document: Value = serde_json::from_str(OPENAPI).expect("JSON");
+        let paths = document["paths"].as_object().expect("paths");
+        let documented: BTreeSet<(String, String)> = paths
+            .iter()
+            .flat_map(|(path, operations)| operations.as_object().expect("operations").keys().map(move |method| (method.clone(), path.clone())))
+            .collect();
+        let routed: BTreeSet<(String, String)> = ROUTES.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned())).collect();
+        assert_eq!(documented, routed);
+    }
+
+    #[test]
+    fn every_reference_in_the_document_leads_somewhere() {
+        let document: Value = serde_json::from_str(OPENAPI).expect("JSON");
+        for reference in OPENAPI.split("\"$ref\": \"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+        }
+    }
+}

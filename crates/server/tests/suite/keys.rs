@@ -3,15 +3,16 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::place::{CODE_PAYS, CODE_RISK, KEY, Place, barcode, qr};
+use crate::place::{CODE_INVALID, CODE_PAYS, KEY, Place, barcode, qr};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b010_b012_another_body_under_the_same_key_is_refused_at_any_time() {
     let place = Place::start().await;
     place.fault("charge", "delay_response", 1, Some(600)).await;
-    let (first, early) = tokio::join!(place.post("/v1/payments", "K1", &barcode("O1", 100, CODE_PAYS)), async {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        place.post("/v1/payments", "K1", &barcode("O1", 101, CODE_PAYS)).await
+    let (right, wrong) = (barcode("O1", 100, CODE_PAYS), barcode("O1", 101, CODE_PAYS));
+    let (first, early) = tokio::join!(place.post("/v1/payments", "K1", &right), async {
+        place.until_requests(1).await;
+        place.post("/v1/payments", "K1", &wrong).await
     });
     let id = first.expect(201).json()["id"].as_str().expect("an id").to_owned();
     assert_eq!(early.expect(422).code(), "idempotency_key_reused");
@@ -66,7 +67,7 @@ async fn b014_b015_a_replay_is_the_same_but_for_what_belongs_to_the_exchange() {
     let calls: Vec<(String, Value, u16)> = vec![
         ("/v1/payments".to_owned(), qr("O1", 100), 201),
         ("/v1/payments".to_owned(), qr("Q1", 700), 200),
-        ("/v1/payments".to_owned(), barcode("O2", 100, CODE_RISK), 402),
+        ("/v1/payments".to_owned(), barcode("O2", 100, CODE_INVALID), 402),
         (refunds.clone(), json!({ "refund_id": "r1", "amount": 10 }), 201),
         (refunds, json!({ "refund_id": "r1", "amount": 10 }), 200),
         (of_open("sync"), json!({}), 200),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::place::{CODE_NO_BALANCE, CODE_PAYS, CODE_RISK, KEY_2, Place, barcode, channel_ref, qr};
+use crate::place::{CODE_INVALID, CODE_NO_BALANCE, CODE_PAYS, KEY_2, Place, barcode, channel_ref, qr};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_that_the_buyer_shows_is_charged_once_and_replayed_byte_for_byte() {
@@ -78,12 +78,12 @@ async fn b001_many_devices_at_once_while_the_channel_is_slow() {
 #[tokio::test(flavor = "multi_thread")]
 async fn b023_declined_then_a_good_code() {
     let place = Place::start().await;
-    let declined = place.post("/v1/payments", "K1", &barcode("O1", 500, CODE_RISK)).await.expect(402);
+    let declined = place.post("/v1/payments", "K1", &barcode("O1", 500, CODE_INVALID)).await.expect(402);
     assert_eq!(declined.code(), "payment_declined");
     let problem = declined.json();
     assert_eq!((problem["money_moved"].as_str(), problem["retry"].as_str()), (Some("no"), Some("never")));
     assert_eq!(problem["payment"]["status"], "failed");
-    assert_eq!(place.post("/v1/payments", "K1", &barcode("O1", 500, CODE_RISK)).await.expect(402).body, declined.body);
+    assert_eq!(place.post("/v1/payments", "K1", &barcode("O1", 500, CODE_INVALID)).await.expect(402).body, declined.body);
     let good = place.post("/v1/payments", "K2", &barcode("O1", 500, CODE_PAYS)).await.expect(201).json();
     assert_eq!(good["id"], problem["payment"]["id"]);
     assert_ne!(channel_ref(&good), channel_ref(&problem["payment"]), "another number downstream");
@@ -95,7 +95,7 @@ async fn b023_declined_then_a_good_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn b086_amount_edited_after_a_failed_try() {
     let place = Place::start().await;
-    let declined = place.post("/v1/payments", "K1", &barcode("O1", 1800, CODE_RISK)).await.expect(402).json();
+    let declined = place.post("/v1/payments", "K1", &barcode("O1", 1800, CODE_INVALID)).await.expect(402).json();
     let good = place.post("/v1/payments", "K2", &barcode("O1", 1000, CODE_PAYS)).await.expect(201).json();
     assert_eq!((good["id"].as_str(), good["amount"].as_i64(), good["status"].as_str()), (declined["payment"]["id"].as_str(), Some(1000), Some("paid")));
     assert_eq!(place.executed("charge").await, (1, 1000));

@@ -19,8 +19,8 @@ pub(crate) const KEY_2: &str = "pk_test_second";
 pub(crate) const CODE_PAYS: &str = "2876000000000000001234";
 /// Is declined for want of money, which the channel would still take.
 pub(crate) const CODE_NO_BALANCE: &str = "2800020000000000001234";
-/// Is declined for good; no trade is left.
-pub(crate) const CODE_RISK: &str = "2800070000000000001234";
+/// Is declined for good: the code is not valid, and no trade is left.
+pub(crate) const CODE_INVALID: &str = "2800030000000000001234";
 /// Waits for the buyer's password.
 pub(crate) const CODE_ASKS: &str = "2800010000000000001234";
 
@@ -125,10 +125,6 @@ impl Place {
         self.control("faults", json!({ "channel": "alipay", "operation": operation, "fault": fault, "times": times, "delay_ms": delay_ms })).await;
     }
 
-    pub(crate) async fn clear_faults(&self) {
-        self.client.send(Method::DELETE, &format!("{}/_sandbox/faults", self.sandbox), &[], "").await.expect(200);
-    }
-
     /// What the buyer does with the payment's newest attempt.
     pub(crate) async fn buyer(&self, payment: &Value, action: &str) -> Value {
         self.control("buyer", json!({ "channel": "alipay", "channel_ref": channel_ref(payment), "action": action })).await
@@ -157,6 +153,17 @@ impl Place {
     pub(crate) async fn requests(&self) -> Vec<Value> {
         let reply = self.client.send(Method::GET, &format!("{}/_sandbox/requests?channel=alipay", self.sandbox), &[], "").await.expect(200);
         reply.json().as_array().expect("a list").clone()
+    }
+
+    /// Returns once the channel has got so many requests.
+    pub(crate) async fn until_requests(&self, at_least: usize) {
+        for _ in 0..400 {
+            if self.requests().await.len() >= at_least {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("the channel did not get {at_least} requests");
     }
 
     pub(crate) async fn payment(&self, id: &Value) -> Value {

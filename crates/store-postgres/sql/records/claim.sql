@@ -5,8 +5,10 @@ WITH clock AS MATERIALIZED (
 )
 INSERT INTO records (tenant, key, scope, fingerprint, claim_id, fence, state, created_at, locked_until, expires_at)
 SELECT u.tenant, u.key, u.scope, u.fingerprint, u.claim_id, 1, 0, clock.now, clock.now + u.lease, clock.now + u.ttl
-FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::bigint[], $7::bigint[])
-    WITH ORDINALITY AS u (tenant, key, scope, fingerprint, claim_id, lease, ttl, n)
+FROM unnest(
+    (SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::bytea[]),
+    (SELECT $5::uuid[]), (SELECT $6::bigint[]), (SELECT $7::bigint[])
+) WITH ORDINALITY AS u (tenant, key, scope, fingerprint, claim_id, lease, ttl, n)
 CROSS JOIN clock
 ORDER BY u.tenant COLLATE "C", u.key COLLATE "C", u.scope COLLATE "C", u.n
 ON CONFLICT (tenant, key, scope) DO NOTHING

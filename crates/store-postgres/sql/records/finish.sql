@@ -1,5 +1,6 @@
 -- Renews (state 0, with a lease), parks (1) or answers (2) rows that their holders still hold. Touches no indexed column. Rows are disjoint between
 -- processes, because each has one holder; the key order is for the rest of them.
+-- The arrays stand in sub-selects so that the planner does not count them: for a long one it would walk the whole table instead of its key.
 WITH clock AS MATERIALIZED (
     SELECT COALESCE($9::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint) AS now
 )
@@ -9,8 +10,10 @@ SET state = u.state,
     answer = u.answer
 FROM (
     SELECT *
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::bigint[], $6::smallint[], $7::bigint[], $8::bytea[])
-        WITH ORDINALITY AS u (tenant, key, scope, claim_id, fence, state, lease, answer, n)
+    FROM unnest(
+        (SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::uuid[]),
+        (SELECT $5::bigint[]), (SELECT $6::smallint[]), (SELECT $7::bigint[]), (SELECT $8::bytea[])
+    ) WITH ORDINALITY AS u (tenant, key, scope, claim_id, fence, state, lease, answer, n)
     ORDER BY u.tenant COLLATE "C", u.key COLLATE "C", u.scope COLLATE "C"
 ) AS u
 CROSS JOIN clock

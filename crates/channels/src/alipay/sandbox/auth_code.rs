@@ -26,9 +26,11 @@ pub(super) enum Story {
     Risk,
     /// 10003, and the buyer enters the password by the time of the next query.
     PaysAtNextQuery,
+    /// 40004 `ACQ.BUYER_BALANCE_NOT_ENOUGH`, and the trade waits: it can still be paid, by the same number or by the buyer.
+    NoBalanceButOpen,
 }
 
-const STORIES: [(&str, Story, &str); 8] = [
+const STORIES: [(&str, Story, &str); 9] = [
     ("0001", Story::AsksForPassword, "10003: waits until the buyer pays or declines (POST /_sandbox/buyer)"),
     ("0002", Story::NoBalance, "40004 ACQ.BUYER_BALANCE_NOT_ENOUGH: declined, no trade is left"),
     ("0003", Story::CodeExpired, "40004 ACQ.PAYMENT_AUTH_CODE_INVALID: declined, no trade is left"),
@@ -37,6 +39,7 @@ const STORIES: [(&str, Story, &str); 8] = [
     ("0006", Story::PaidButSystemError, "40004 ACQ.SYSTEM_ERROR: paid all the same"),
     ("0007", Story::Risk, "40004 ACQ.PAYMENT_REQUEST_HAS_RISK: declined, no trade is left"),
     ("0008", Story::PaysAtNextQuery, "10003: paid when it is queried next"),
+    ("0009", Story::NoBalanceButOpen, "40004 ACQ.BUYER_BALANCE_NOT_ENOUGH: declined, but the trade waits and can still be paid"),
 ];
 
 /// What a code means, and whose it is; `None` for what is no code.

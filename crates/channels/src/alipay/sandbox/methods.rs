@@ -85,25 +85,32 @@ fn pay(side: &Gateway, books: &mut dyn Books, request: &Recognised) -> Result<Dr
     let order = fields::order(request, books.now())?;
     let code = fields::text(&biz(request), "auth_code").unwrap_or_default();
     let story = auth_code::read(&code).map_or(Story::CodeExpired, |(story, _)| story);
-    if let Some(trade) = re_enter(books, &order)? {
-        return Ok(waiting(&trade));
+    let trade = re_enter(books, &order)?;
+    if let Some(trade) = trade.as_ref().filter(|trade| trade.asks_password) {
+        return Ok(waiting(trade));
     }
-    match story {
-        Story::NoBalance => return Err(Failure::new("ACQ.BUYER_BALANCE_NOT_ENOUGH", "买家余额不足")),
+    let no_balance = || Failure::new("ACQ.BUYER_BALANCE_NOT_ENOUGH", "买家余额不足");
+    let asks = match story {
+        Story::NoBalance => return Err(no_balance()),
         Story::CodeExpired => return Err(Failure::new("ACQ.PAYMENT_AUTH_CODE_INVALID", "支付失败，获取顾客账户信息失败")),
         Story::Risk => return Err(Failure::new("ACQ.PAYMENT_REQUEST_HAS_RISK", "支付有风险")),
         Story::NotPaidButUnknown => return Ok(unknown()),
-        Story::Pays | Story::AsksForPassword | Story::PaidButUnknown | Story::PaidButSystemError | Story::PaysAtNextQuery => {}
-    }
-    let mut trade = trade::register(books, order);
-    if matches!(story, Story::AsksForPassword | Story::PaysAtNextQuery) {
+        Story::AsksForPassword | Story::PaysAtNextQuery => true,
+        Story::Pays | Story::PaidButUnknown | Story::PaidButSystemError | Story::NoBalanceButOpen => false,
+    };
+    let mut trade = trade.unwrap_or_else(|| trade::register(books, order));
+    if asks {
         let answer = waiting(&trade);
+        trade.asks_password = true;
         trade.pays_at_next_query = story == Story::PaysAtNextQuery;
         trade::keep(books, &trade);
         if books.buyer_pays_at_once() {
             trade::pay(side, books, &mut trade);
         }
         return Ok(answer);
+    }
+    if story == Story::NoBalanceButOpen {
+        return Err(no_balance());
     }
     trade::pay(side, books, &mut trade);
     match story {
@@ -113,6 +120,7 @@ fn pay(side: &Gateway, books: &mut dyn Books, request: &Recognised) -> Result<Dr
         | Story::AsksForPassword
         | Story::PaysAtNextQuery
         | Story::NoBalance
+        | Story::NoBalanceButOpen
         | Story::CodeExpired
         | Story::Risk
         | Story::NotPaidButUnknown => Ok(answer::success(paid_facts(&trade, "gmt_payment"))),

@@ -94,6 +94,7 @@ fn pretended(books: &dyn Books, order: trade::Order) -> Trade {
         closed: None,
         refunds: Vec::new(),
         cancelled: false,
+        asks_password: false,
         pays_at_next_query: false,
         order,
     }

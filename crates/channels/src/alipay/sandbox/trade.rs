@@ -99,6 +99,8 @@ pub(super) struct Trade {
     pub(super) refunds: Vec<Refund>,
     /// Whether `cancel` ended it.
     pub(super) cancelled: bool,
+    /// Whether a payment code waits for its buyer's password.
+    pub(super) asks_password: bool,
     /// Whether the buyer pays by the time of the next query.
     pub(super) pays_at_next_query: bool,
 }
@@ -173,6 +175,7 @@ pub(super) fn register(books: &mut dyn Books, order: Order) -> Trade {
         closed: None,
         refunds: Vec::new(),
         cancelled: false,
+        asks_password: false,
         pays_at_next_query: false,
         order,
     };

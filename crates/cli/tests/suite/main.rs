@@ -1,0 +1,9 @@
+//! The binary from the outside: what it prints, how it ends, and that what the documentation says can be pasted.
+
+mod binary;
+mod demo;
+mod help;
+mod outputs;
+mod readme;
+mod serve;
+mod usage;
