@@ -12,7 +12,9 @@ fn main() -> io::Result<()> {
     for entry in fs::read_dir(&pages).into_iter().flatten() {
         let path = entry?.path();
         let code = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-        if path.extension().is_some_and(|end| end == "md") && code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_') {
+        if path.extension().is_some_and(|end| end == "md")
+            && code.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        {
             found.push((code, fs::canonicalize(path)?.display().to_string()));
         }
     }

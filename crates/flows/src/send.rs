@@ -48,6 +48,8 @@ impl Ledger {
             first_sent_at: before.map_or(started.now, |lease| lease.first_sent_at),
             send_until: started.now.plus(self.timing.channel_deadline),
             sends: before.map_or(1, |lease| lease.sends.saturating_add(1)),
+            // Until the answer is there, and for ever if it does not come.
+            unanswered: before.map_or(1, |lease| lease.unanswered.saturating_add(1)),
         }
     }
 
@@ -117,6 +119,9 @@ impl Ledger {
                         && let Some(lease) = &mut attempt.send
                     {
                         lease.send_until = lease.send_until.min(now);
+                        if is_definite(&seen.outcome) {
+                            lease.unanswered = lease.unanswered.saturating_sub(1);
+                        }
                     }
                     if attempt.status.is_live() {
                         attempt.due_at = Some(self.timing.attempt_due(attempt, now));
@@ -379,9 +384,27 @@ pub(crate) fn absence_is_final(attempt: &Attempt, method: &MethodCapability, now
         return false;
     }
     let expired = now >= attempt.expires_at.plus(method.expiry_margin);
+    let Some((after, until)) = method.not_found_final_after.zip(sending) else { return expired };
+    let under_way = attempt.send.as_ref().is_none_or(|lease| lease.unanswered > 0) && now < until.plus(after);
+    // Declined, every send of it answered, and nothing left at the channel: that was the end of it.
+    let declined = attempt.failure.is_some() && !under_way;
     // While the content may still be sent again, absence only means that it has to be.
-    let settled = method.not_found_final_after.zip(sending).is_some_and(|(after, until)| now >= until.plus(after));
-    expired || (settled && !method.charge.is_safe_to_resend())
+    expired || declined || (!under_way && !method.charge.is_safe_to_resend())
+}
+
+/// Whether an answer says what became of the order, so that its request is no longer under way.
+fn is_definite(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Waiting { .. }
+        | Outcome::Paid(_)
+        | Outcome::Authorized(_)
+        | Outcome::Declined(_)
+        | Outcome::DeclinedOpen(_)
+        | Outcome::Closed
+        | Outcome::NotAccepted(_)
+        | Outcome::NotSent(_) => true,
+        Outcome::AbsentFinal | Outcome::AbsentYet | Outcome::InProgress | Outcome::Unknown(_) => false,
+    }
 }
 
 fn hex_of(bytes: &[u8]) -> String {

@@ -89,7 +89,7 @@ async fn facts(process: &mut Process, recipe: &Recipe) -> Result<BTreeMap<&'stat
     let mut log = OpenOptions::new().create(true).append(true).open(&recipe.log).map_err(|why| Fault::new(format!("cannot write {}: {why}", recipe.log.display())))?;
     let mut lines = BufReader::new(stderr).lines();
     let mut facts = BTreeMap::new();
-    let mut last = String::new();
+    let mut fault = Fault::new(format!("`payonce {name}` ended before it listened"));
     while let Ok(Some(line)) = lines.next_line().await {
         let _ = writeln!(log, "{line}");
         for fact in FACTS {
@@ -106,7 +106,11 @@ async fn facts(process: &mut Process, recipe: &Recipe) -> Result<BTreeMap<&'stat
             });
             return Ok(facts);
         }
-        last = line;
+        if let Some(what) = line.strip_prefix("error: ") {
+            fault.what = format!("`payonce {name}`: {what}");
+        } else if let Some(hint) = line.strip_prefix("hint: ") {
+            fault.hint = Some(hint.to_owned());
+        }
     }
-    Err(Fault::new(format!("`payonce {name}` ended before it listened: {last}")))
+    Err(fault)
 }

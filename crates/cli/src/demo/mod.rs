@@ -6,13 +6,14 @@
 mod act;
 mod channel;
 mod child;
+mod ground;
 mod merchant;
 mod stage;
 mod stories;
 mod story;
 mod verdict;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use payonce::system::SystemEntropy;
 use payonce_core::clock::random;
@@ -22,6 +23,7 @@ use crate::exit::{Exit, Fault};
 use crate::printer::{Printer, talk};
 use crate::progress::Progress;
 use channel::{PARTS, Part};
+use ground::Ground;
 use stage::Stage;
 use story::Story;
 use verdict::Line;
@@ -31,13 +33,11 @@ pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
     let entropy = SystemEntropy::default();
     let seed = args.seed.unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&entropy))));
     let dir = scratch(&random::<6>(&entropy))?;
-    let database = match &args.database {
-        Some(url) => absolute(url)?,
-        None => format!("sqlite://{}", dir.join("demo.db").display()),
-    };
+    let run = hex(&random::<4>(&entropy));
+    let ground = Ground::lay(args.database.as_deref(), &dir, &run).await?;
     let progress = Progress::new();
     progress.say("starting the sandbox and the service");
-    let mut stage = Stage::set(dir.clone(), &database, seed, &entropy).await?;
+    let mut stage = Stage::set(dir.clone(), run, &ground, seed, &entropy).await?;
     let lines = tokio::select! {
         lines = play(&mut stage, &parts, &progress) => lines?,
         () = payonce_server::shutdown_signal() => return Err(Fault::new("interrupted")),
@@ -59,9 +59,11 @@ pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
     if good {
         // Nobody has a use for the files of a run that went well.
         let _ = std::fs::remove_dir_all(&dir);
+        ground.clear().await?;
         return Ok(Exit::Done);
     }
-    talk(format!("logs and database are kept in {}", dir.display()));
+    let kept = ground.kept().map_or_else(String::new, |schema| format!(", and {schema}"));
+    talk(format!("logs and database are kept in {}{kept}", dir.display()));
     Ok(Exit::No)
 }
 
@@ -88,8 +90,7 @@ fn parts(name: &str) -> Result<Vec<Part>, Fault> {
 
 /// A folder that only we can read: it holds a database with its key.
 fn scratch(random: &[u8]) -> Result<PathBuf, Fault> {
-    let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let dir = std::env::temp_dir().join(format!("payonce-demo-{name}"));
+    let dir = std::env::temp_dir().join(format!("payonce-demo-{}", hex(random)));
     let mut builder = std::fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -97,9 +98,6 @@ fn scratch(random: &[u8]) -> Result<PathBuf, Fault> {
     Ok(dir)
 }
 
-/// The service runs in a folder of its own, so a relative path has to be said in full.
-fn absolute(url: &str) -> Result<String, Fault> {
-    let Some(file) = url.strip_prefix("sqlite://").filter(|file| Path::new(file).is_relative()) else { return Ok(url.to_owned()) };
-    let full = std::path::absolute(file).map_err(|why| Fault::new(format!("{file}: {why}")))?;
-    Ok(format!("sqlite://{}", full.display()))
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

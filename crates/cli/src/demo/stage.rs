@@ -6,6 +6,7 @@ use payonce_core::clock::{Entropy, random};
 use payonce_core::secret::Secret;
 
 use super::child::{Child, Recipe};
+use super::ground::Ground;
 use super::merchant::Merchant;
 use crate::client::Client;
 use crate::exit::Fault;
@@ -37,8 +38,8 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Sets the stage in `dir`, on `database`.
-    pub(super) async fn set(dir: PathBuf, database: &str, seed: u64, entropy: &dyn Entropy) -> Result<Self, Fault> {
+    /// Sets the stage in `dir`, on `ground`.
+    pub(super) async fn set(dir: PathBuf, run: String, ground: &Ground, seed: u64, entropy: &dyn Entropy) -> Result<Self, Fault> {
         use base64::Engine as _;
         let secret = format!("whsec_{}", base64::engine::general_purpose::STANDARD.encode(random::<32>(entropy)));
         let merchant = Merchant::start(Secret::new(secret.clone())).await?;
@@ -52,13 +53,13 @@ impl Stage {
         let mut env: Vec<(String, String)> = TIMINGS.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let own = [
             ("PAYONCE_SANDBOX_URL", channels.url().to_owned()),
-            ("PAYONCE_DATABASE_URL", database.to_owned()),
+            ("PAYONCE_DATABASE_URL", ground.url.clone()),
             ("PAYONCE_MERCHANT_SECRET", secret),
             ("PAYONCE_MERCHANT_ALLOW_HOSTS", merchant.host()),
-            ("PAYONCE_SECRETS_KEY_FILE", dir.join("demo.key").display().to_string()),
             ("PAYONCE_LOG", "info".to_owned()),
         ];
         env.extend(own.map(|(name, value)| (name.to_owned(), value)));
+        env.extend(ground.key_file.clone().map(|file| ("PAYONCE_SECRETS_KEY_FILE".to_owned(), file)));
         let mut recipe = Recipe {
             args: ["serve", "--sandbox", "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec(),
             env,
@@ -79,7 +80,7 @@ impl Stage {
             service,
             channels,
             recipe,
-            run: hex(&random::<4>(entropy)),
+            run,
         })
     }
 
@@ -99,8 +100,4 @@ impl Stage {
         self.service.end().await;
         self.channels.end().await;
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

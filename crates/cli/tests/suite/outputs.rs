@@ -31,6 +31,10 @@ fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_else(|| panic!("no {pointer} in {value}")).to_owned()
 }
 
+fn wait_until(what: &str, holds: impl FnMut() -> bool) {
+    assert!(payonce_testkit::ports::wait_until(std::time::Duration::from_secs(20), holds), "it did not come to that {what}");
+}
+
 impl Shop {
     /// Takes a payment, lets the buyer pay, gives a part back, and ends the service.
     fn open() -> Self {
@@ -43,12 +47,15 @@ impl Shop {
         let payment = curl("POST", &format!("{api}/v1/payments"), Some((&key, "key-1")), Some(&body));
         let (id, reference) = (text(&payment, "/id"), text(&payment, "/attempt/channel_ref"));
         curl("POST", &format!("{url}/_sandbox/buyer"), None, Some(&json!({ "channel": "alipay", "channel_ref": reference, "action": "pay" })));
-        // The channel's notification and the settling of it run beside us; asking the channel ourselves is a wait with an end.
-        let paid = curl("POST", &format!("{api}/v1/payments/{id}/sync"), Some((&key, "key-2")), Some(&json!({})));
-        assert_eq!(text(&paid, "/status"), "paid");
+        // By the channel's notification: it is settled beside us.
+        wait_until("the payment is paid", || curl("GET", &format!("{api}/v1/payments/{id}"), Some((&key, "-")), None)["status"] == "paid");
         let body = json!({ "refund_id": "r1", "amount": 500, "reason": "broken" });
-        let refund = curl("POST", &format!("{api}/v1/payments/{id}/refunds"), Some((&key, "key-3")), Some(&body));
+        let refund = curl("POST", &format!("{api}/v1/payments/{id}/refunds"), Some((&key, "key-2")), Some(&body));
         assert_eq!(text(&refund, "/status"), "succeeded");
+        wait_until("both events are published", || {
+            let feed = run(folder.path(), "event list --json").json();
+            feed.as_array().is_some_and(|feed| feed.len() == 2 && feed.iter().all(|event| event["delivery"] == "feed_only"))
+        });
         assert_eq!(service.signal("TERM"), Some(0));
         drop(sandbox);
         let listed = run(folder.path(), "inbox list --json").json();

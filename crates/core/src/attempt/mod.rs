@@ -70,6 +70,9 @@ pub struct SendLease {
     pub send_until: Timestamp,
     /// How many sends there were.
     pub sends: u32,
+    /// How many of them have had no answer that says what became of the order: they may still be under way.
+    #[serde(default)]
+    pub unanswered: u32,
 }
 
 /// One try on one channel.

@@ -60,7 +60,8 @@ impl Api {
         })?;
         let known = self.ledger.store.api_key(&sha256(token.as_bytes())).await.map_err(|fault| store(&fault))?;
         let known = known.filter(|key| key.revoked_at.is_none());
-        let known = known.ok_or_else(|| refused(401, "api_key_invalid", "The API key is not valid", "It is not known, or it was revoked."))?;
+        let known =
+            known.ok_or_else(|| refused(401, "api_key_invalid", "The API key is not valid", "It is not known, or it was revoked."))?;
         observe::tenant_is(&known.tenant);
         Ok(known.tenant)
     }
@@ -83,7 +84,12 @@ impl Api {
         if !*self.draining.borrow() {
             return Ok(());
         }
-        let problem = Problem::new(503, "shutting_down", "This node is shutting down", "Nothing was done. Send the request again; another node will take it.");
+        let problem = Problem::new(
+            503,
+            "shutting_down",
+            "This node is shutting down",
+            "Nothing was done. Send the request again; another node will take it.",
+        );
         Err(problem.money(MoneyMoved::No, Retry::Safe).after(ASK_AGAIN).into())
     }
 
@@ -109,7 +115,15 @@ impl Api {
             };
             match frame {
                 None => return Ok(whole.freeze()),
-                Some(Err(_)) => return Err(refused(400, "request_incomplete", "The request broke off", "Its body ended before it was complete. Nothing was done.").into()),
+                Some(Err(_)) => {
+                    return Err(refused(
+                        400,
+                        "request_incomplete",
+                        "The request broke off",
+                        "Its body ended before it was complete. Nothing was done.",
+                    )
+                    .into());
+                }
                 Some(Ok(frame)) => {
                     let Ok(data) = frame.into_data() else { continue };
                     if whole.len() + data.len() > limit {
@@ -158,6 +172,7 @@ fn json_only(headers: &HeaderMap) -> Result<(), Fault> {
     if essence == "application/json" {
         return Ok(());
     }
-    let detail = format!("Send the body as application/json, not as {}.", if essence.is_empty() { "what is no media type" } else { &essence });
+    let detail =
+        format!("Send the body as application/json, not as {}.", if essence.is_empty() { "what is no media type" } else { &essence });
     Err(refused(415, "content_type_not_supported", "The content type is not supported", detail).into())
 }

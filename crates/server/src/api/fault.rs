@@ -92,11 +92,14 @@ pub(crate) fn refund_not_found() -> Problem {
 pub(crate) fn store(fault: &StoreFault) -> Problem {
     tracing::warn!(%fault, "the store could not be asked");
     match fault {
-        StoreFault::Unavailable(_) | StoreFault::Ambiguous(_) | StoreFault::Retry(_) => {
-            Problem::new(503, "store_unavailable", "The store cannot be reached", "Nothing was done. Send the request again, with the same key.")
-                .money(MoneyMoved::No, Retry::Safe)
-                .after(ASK_AGAIN)
-        }
+        StoreFault::Unavailable(_) | StoreFault::Ambiguous(_) | StoreFault::Retry(_) => Problem::new(
+            503,
+            "store_unavailable",
+            "The store cannot be reached",
+            "Nothing was done. Send the request again, with the same key.",
+        )
+        .money(MoneyMoved::No, Retry::Safe)
+        .after(ASK_AGAIN),
         StoreFault::Refused(_) => internal(),
     }
 }
@@ -123,8 +126,10 @@ pub(crate) fn in_flow(fault: &FlowFault) -> Problem {
         }
         FlowFault::Busy => Problem::new(503, "payment_busy", "The payment is being changed by others", again).after(ASK_AGAIN),
         FlowFault::Account(name, why) => {
-            let detail = format!("The account {name} cannot be used: {why}. Once it is repaired, send the request again with the same key.");
-            return Problem::new(500, "account_unusable", "The channel account cannot be used", detail).money(MoneyMoved::Unknown, Retry::AfterLookup);
+            let detail =
+                format!("The account {name} cannot be used: {why}. Once it is repaired, send the request again with the same key.");
+            return Problem::new(500, "account_unusable", "The channel account cannot be used", detail)
+                .money(MoneyMoved::Unknown, Retry::AfterLookup);
         }
         FlowFault::Sealed(_) => {
             let detail = "What is stored was sealed with a key that this installation does not have. Restore the key file.";

@@ -80,7 +80,9 @@ impl Fields {
             Value::Number(number) if !number.is_f64() => number.as_i64().filter(|minor| (1..=AMOUNT_MAX_MINOR).contains(minor)),
             Value::Number(_) | Value::Null | Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => None,
         };
-        minor.map(Some).ok_or_else(|| invalid(name, "must be a JSON integer of minor units, 1 to 10^15, such as 1990; 1.0, 1e2 and \"1990\" are not taken"))
+        minor.map(Some).ok_or_else(|| {
+            invalid(name, "must be a JSON integer of minor units, 1 to 10^15, such as 1990; 1.0, 1e2 and \"1990\" are not taken")
+        })
     }
 
     pub(crate) fn flag(&mut self, name: &'static str) -> Result<bool, Problem> {
@@ -166,7 +168,24 @@ mod tests {
     #[test]
     fn b088_an_amount_is_an_integer_literal_in_range() {
         assert_eq!((amount("1"), amount("1000000000000000"), amount("null")), (Ok(Some(1)), Ok(Some(1_000_000_000_000_000)), Ok(None)));
-        for bad in ["0", "-1", "-0", "1.0", "1e2", "1E2", "10e-1", "0.5", "1000000000000001", "-9223372036854775808", "18446744073709551615", "99999999999999999999", "\"5\"", "true", "[1]", "{}"] {
+        for bad in [
+            "0",
+            "-1",
+            "-0",
+            "1.0",
+            "1e2",
+            "1E2",
+            "10e-1",
+            "0.5",
+            "1000000000000001",
+            "-9223372036854775808",
+            "18446744073709551615",
+            "99999999999999999999",
+            "\"5\"",
+            "true",
+            "[1]",
+            "{}",
+        ] {
             assert_eq!(amount(bad), Err("parameter_invalid".to_owned()), "{bad}");
         }
         for no_json in ["01", "+1", "1.", ".5", "0x1", "NaN", "1_0"] {
@@ -196,7 +215,13 @@ mod tests {
         assert_eq!(of("{\"a\":\"b\\u0001\u{1f600}\"}".to_owned()).expect("taken")["a"], "b\u{1}\u{1f600}");
         let many = |n: usize| format!("{{{}}}", (0..n).map(|i| format!("\"k{i}\":\"\"")).collect::<Vec<_>>().join(","));
         assert!(of(many(50)).is_ok());
-        for bad in [many(51), "{\"a\":1}".to_owned(), "[]".to_owned(), "{\"a\":\"\\u0000\"}".to_owned(), format!("{{\"a\":\"{}\"}}", "x".repeat(501))] {
+        for bad in [
+            many(51),
+            "{\"a\":1}".to_owned(),
+            "[]".to_owned(),
+            "{\"a\":\"\\u0000\"}".to_owned(),
+            format!("{{\"a\":\"{}\"}}", "x".repeat(501)),
+        ] {
             assert!(of(bad.clone()).is_err(), "{bad}");
         }
     }

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::Api;
 use super::door::Incoming;
-use super::fault::{Fault, in_flow};
+use super::fault::{Code, Fault, in_flow};
 use crate::config;
 use crate::observe;
 
@@ -89,6 +89,7 @@ impl Api {
 }
 
 fn response(answer: Answer, replayed: bool) -> Response {
+    let response_body = answer.body.clone();
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in &answer.headers {
@@ -96,8 +97,19 @@ fn response(answer: Answer, replayed: bool) -> Response {
             response.headers_mut().append(name, value);
         }
     }
+    if answer.status >= 400
+        && let Some(code) = code_of(&response_body)
+    {
+        response.extensions_mut().insert(Code(code));
+    }
     if replayed {
         response.headers_mut().insert("idempotency-replayed", HeaderValue::from_static("true"));
     }
     response
+}
+
+/// The code of a problem that a run has answered, for the access log.
+fn code_of(body: &[u8]) -> Option<String> {
+    let problem: Value = serde_json::from_slice(body).ok()?;
+    problem.get("code").and_then(Value::as_str).map(str::to_owned)
 }

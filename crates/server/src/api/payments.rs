@@ -119,7 +119,9 @@ fn notify_url(api: &Api, tenant: &TenantId, fields: &mut Fields) -> Result<Optio
     let refuse = |why: String| refused(400, "notify_url_not_allowed", TITLE, format!("notify_url: {why}")).with("field", "notify_url");
     address::check(&url, &Allowed::new(api.config.tenants.allow_hosts(tenant))).map_err(|why| refuse(why.to_string()))?;
     if !api.signs_for(tenant) {
-        return Err(refuse("this tenant has no webhook secret to sign callbacks with; an operator sets it in the configuration".to_owned()));
+        return Err(refuse(
+            "this tenant has no webhook secret to sign callbacks with; an operator sets it in the configuration".to_owned(),
+        ));
     }
     Ok(Some(url))
 }
@@ -129,7 +131,9 @@ pub(crate) fn charged(ledger: &Ledger, reply: Reply) -> Ending {
     let ended = match reply {
         Reply::Created(payment) => created(ledger, &payment).map(Ending::Keep),
         Reply::Existing(payment) => view::payment_answer(ledger, 200, &payment).map(Ending::Keep),
-        Reply::Unresolved(payment) => view::payment_answer(ledger, 202, &payment).map(|answer| Ending::Park(located(answer, location(&payment)))),
+        Reply::Unresolved(payment) => {
+            view::payment_answer(ledger, 202, &payment).map(|answer| Ending::Park(located(answer, location(&payment))))
+        }
         Reply::Declined(payment) => declined(ledger, &payment),
         Reply::OrderOpen(payment) => order_open(ledger, &payment),
         Reply::OrderConflict(payment) => order_conflict(ledger, &payment),
@@ -159,7 +163,8 @@ fn declined(ledger: &Ledger, payment: &Payment) -> Result<Ending, FlowFault> {
 }
 
 fn order_open(ledger: &Ledger, payment: &Payment) -> Result<Ending, FlowFault> {
-    let (channel, account, method) = payment.route().map_or(("", "", ""), |(channel, account, method)| (channel.as_str(), account.as_str(), method));
+    let (channel, account, method) =
+        payment.route().map_or(("", "", ""), |(channel, account, method)| (channel.as_str(), account.as_str(), method));
     let detail = format!(
         "This order is open on {channel} ({account}, {method}) as {}. To switch, POST to /v1/payments/{}/attempts, which ends the open attempt first.",
         payment.id, payment.id
@@ -221,7 +226,8 @@ pub(crate) async fn list(State(api): State<Arc<Api>>, uri: Uri, headers: HeaderM
     let mut found = api.ledger.store.list(&tenant, &filter).await.map_err(|fault| store(&fault))?;
     let has_more = found.len() > limit || (limit == 100 && found.len() == 100);
     found.truncate(limit);
-    let shown: Vec<Value> = found.iter().map(|payment| view::payment(&api.ledger, payment)).collect::<Result<_, _>>().map_err(|fault| before_claim(&fault))?;
+    let shown: Vec<Value> =
+        found.iter().map(|payment| view::payment(&api.ledger, payment)).collect::<Result<_, _>>().map_err(|fault| before_claim(&fault))?;
     let next = found.last().filter(|_| has_more).map(|payment| payment.id.to_string());
     Ok(read_answer(&json!({ "object": "list", "data": shown, "has_more": has_more, "next": next })))
 }

@@ -72,7 +72,9 @@ fn refusal_of(payment: &Payment, refusal: &RefundRefusal) -> Problem {
         RefundRefusal::Conflict(known) => {
             let detail = format!("This refund_id names {known} over another amount. Take another refund_id for another refund.");
             let known = payment.refund(known).map_or(Value::Null, |refund| view::refund(payment, refund));
-            Problem::new(409, "refund_conflict", "The refund is known over another amount", detail).money(MoneyMoved::No, Retry::Never).with("refund", known)
+            Problem::new(409, "refund_conflict", "The refund is known over another amount", detail)
+                .money(MoneyMoved::No, Retry::Never)
+                .with("refund", known)
         }
     }
 }

@@ -55,7 +55,8 @@ fn judgement(api: &Api, incoming: &Incoming) -> Result<(Verdict, String), Fault>
     let mut fields = incoming.fields(api)?;
     let outcome = fields.choice("outcome", &[("succeeded", Verdict::Succeeded), ("never_happened", Verdict::NeverHappened)])?;
     let outcome = outcome.ok_or_else(|| missing("outcome", "succeeded or never_happened"))?;
-    let evidence = fields.text("evidence", 2000)?.ok_or_else(|| missing("evidence", "what you found at the channel, for the audit trail"))?;
+    let evidence =
+        fields.text("evidence", 2000)?.ok_or_else(|| missing("evidence", "what you found at the channel, for the audit trail"))?;
     fields.finish()?;
     Ok((outcome, evidence))
 }
@@ -69,7 +70,10 @@ fn ended(
     let ended = match resolved {
         Resolved::Done(payment) => done(&payment).map(Ending::Keep),
         Resolved::NothingToResolve(payment) => {
-            let detail = format!("The outcome is known: the payment is {}. Only an unknown outcome or a review is ended by hand.", payment.status.as_str());
+            let detail = format!(
+                "The outcome is known: the payment is {}. Only an unknown outcome or a review is ended by hand.",
+                payment.status.as_str()
+            );
             let problem = Problem::new(409, "nothing_to_resolve", "There is nothing unknown to resolve", detail);
             Ok(nothing_happened(&problem.money(MoneyMoved::No, Retry::Never)))
         }

@@ -34,6 +34,8 @@ pub(crate) async fn create(State(api): State<Arc<Api>>, Path(id): Path<String>, 
 fn is_unknown(payment: &Payment) -> bool {
     payment.live().is_some_and(|attempt| match attempt.status {
         AttemptStatus::Prepared | AttemptStatus::Unknown => true,
-        AttemptStatus::Pending | AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => false,
+        AttemptStatus::Pending | AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => {
+            false
+        }
     })
 }

@@ -35,7 +35,9 @@ fn action(ledger: &Ledger, attempt: &Attempt) -> Result<Value, FlowFault> {
                 (None, _) => Value::Null,
             })
         }
-        AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => Ok(json!({ "type": "none" })),
+        AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => {
+            Ok(json!({ "type": "none" }))
+        }
     }
 }
 

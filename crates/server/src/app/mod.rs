@@ -107,10 +107,17 @@ impl App {
         Self::of(config, opened.store(), keyring, entropy, Arc::new(Measured(Arc::new(transport)))).await
     }
 
-    async fn of(config: Config, store: Arc<dyn Store>, keyring: Arc<Keyring>, entropy: Arc<dyn Entropy>, transport: Arc<dyn Transport>) -> Result<Self, StartFault> {
+    async fn of(
+        config: Config,
+        store: Arc<dyn Store>,
+        keyring: Arc<Keyring>,
+        entropy: Arc<dyn Entropy>,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Self, StartFault> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let endpoints = endpoints(&config, &keyring);
-        let callbacks = Callbacks::new(endpoints.clone(), Allowed::new(config.tenants.all_allowed_hosts())).map_err(|why| StartFault::new(format!("TLS: {why}")))?;
+        let callbacks = Callbacks::new(endpoints.clone(), Allowed::new(config.tenants.all_allowed_hosts()))
+            .map_err(|why| StartFault::new(format!("TLS: {why}")))?;
         let public_url = config.public_url.clone().unwrap_or_else(|| format!("http://{}", config.listen));
         let ledger = Ledger {
             accounts: Accounts::new(Arc::clone(&store), Arc::clone(&keyring)),
@@ -125,7 +132,16 @@ impl App {
             node: node_name(entropy.as_ref()),
             wake: Arc::new(Wake::default()),
         };
-        let app = Self { config: Arc::new(config), store, keyring, clock, entropy, ledger: Arc::new(ledger), callbacks: Arc::new(callbacks), endpoints };
+        let app = Self {
+            config: Arc::new(config),
+            store,
+            keyring,
+            clock,
+            entropy,
+            ledger: Arc::new(ledger),
+            callbacks: Arc::new(callbacks),
+            endpoints,
+        };
         app.check_keys().await?;
         for account in &app.config.accounts {
             app.put_account(&account.name, &account.tenant, &account.channel, &account.settings).await?;
@@ -204,7 +220,13 @@ impl App {
     }
 
     /// Stores an account whose settings its channel takes; they are sealed. An account of this name and tenant gets the new settings.
-    pub async fn put_account(&self, name: &AccountName, tenant: &TenantId, channel: &ChannelName, settings: &Value) -> Result<(), StartFault> {
+    pub async fn put_account(
+        &self,
+        name: &AccountName,
+        tenant: &TenantId,
+        channel: &ChannelName,
+        settings: &Value,
+    ) -> Result<(), StartFault> {
         let Some(adapter) = registry::adapter(channel.as_str()) else {
             let known: Vec<&str> = registry::adapters().iter().map(|adapter| adapter.name()).collect();
             return Err(StartFault::new(format!("there is no channel {channel}")).hint_that(format!("there are {}", known.join(", "))));
@@ -221,7 +243,8 @@ impl App {
         if self.store.put_account(&row).await? {
             return Ok(());
         }
-        Err(StartFault::new(format!("the account {name} belongs to another tenant")).hint_that("account names are unique in the whole installation; take another"))
+        Err(StartFault::new(format!("the account {name} belongs to another tenant"))
+            .hint_that("account names are unique in the whole installation; take another"))
     }
 
     /// The same ledger, reached by channels under another address.

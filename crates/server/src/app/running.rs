@@ -51,7 +51,8 @@ impl App {
         observe::meter::start();
         let config = &self.config;
         let listener = TcpListener::bind(config.listen.as_str()).await.map_err(|why| {
-            StartFault::new(format!("cannot listen on {}: {why}", config.listen)).hint_that("name another address with --listen; port 0 takes a free one")
+            StartFault::new(format!("cannot listen on {}: {why}", config.listen))
+                .hint_that("name another address with --listen; port 0 takes a free one")
         })?;
         let addr = listener.local_addr().map_err(|why| StartFault::new(why.to_string()))?;
         let ledger = match &config.public_url {
@@ -70,13 +71,15 @@ impl App {
             ..Policy::default()
         };
         let records = Arc::clone(&self.store);
-        let guard = Guard::start(records, self.keyring(), self.entropy(), policy).map_err(|why| StartFault::new(format!("guard: {why}")))?;
+        let guard =
+            Guard::start(records, self.keyring(), self.entropy(), policy).map_err(|why| StartFault::new(format!("guard: {why}")))?;
         let (draining, is_draining) = watch::channel(false);
         let (stop_workers, workers_stop) = watch::channel(false);
         let (stop_serving, serving_stops) = watch::channel(false);
         let (ends, ended) = watch::channel(false);
         let signers = self.endpoints.keys().cloned().collect();
-        let api = Arc::new(Api { config: Arc::clone(config), ledger: Arc::clone(&ledger), guard: guard.clone(), draining: is_draining, signers });
+        let api =
+            Arc::new(Api { config: Arc::clone(config), ledger: Arc::clone(&ledger), guard: guard.clone(), draining: is_draining, signers });
         let router = router(api, self.entropy());
         let http = config.http;
         let serving = tokio::spawn(async move {
@@ -85,7 +88,9 @@ impl App {
         });
         let workers = workers::start(&ledger, &self.merchant(), config, &workers_stop);
         let webhook_secrets = match set_up {
-            Some(_) => sandbox::tenants().filter_map(|tenant| Some((tenant.clone(), self.endpoints.get(&tenant)?.secret.clone()))).collect(),
+            Some(_) => {
+                sandbox::tenants().filter_map(|tenant| Some((tenant.clone(), self.endpoints.get(&tenant)?.secret.clone()))).collect()
+            }
             None => Vec::new(),
         };
         let (sandbox_url, api_keys, own_sandbox) = match set_up {
@@ -93,7 +98,21 @@ impl App {
             None => (None, Vec::new(), None),
         };
         let drain = config.http.drain;
-        Ok(Running { addr, sandbox_url, api_keys, webhook_secrets, guard, drain, draining, stop_workers, workers, stop_serving, serving, ended, own_sandbox })
+        Ok(Running {
+            addr,
+            sandbox_url,
+            api_keys,
+            webhook_secrets,
+            guard,
+            drain,
+            draining,
+            stop_workers,
+            workers,
+            stop_serving,
+            serving,
+            ended,
+            own_sandbox,
+        })
     }
 }
 

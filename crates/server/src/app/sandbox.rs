@@ -67,11 +67,13 @@ impl App {
 
     async fn sandbox_accounts(&self, url: &str) -> Result<Value, StartFault> {
         let fault = |why: String| {
-            StartFault::new(format!("the sandbox at {url} does not name its accounts: {why}")).hint_that("check PAYONCE_SANDBOX_URL, or leave it out to start one")
+            StartFault::new(format!("the sandbox at {url} does not name its accounts: {why}"))
+                .hint_that("check PAYONCE_SANDBOX_URL, or leave it out to start one")
         };
         let request = WireRequest { method: "GET", url: format!("{url}/_sandbox/accounts"), headers: Vec::new(), body: Vec::new() };
         let by = Instant::now() + ASK_WITHIN;
-        let reply = self.ledger.transport.send(request, Deadlines { write_by: by, answer_by: by }).await.map_err(|why| fault(why.to_string()))?;
+        let reply =
+            self.ledger.transport.send(request, Deadlines { write_by: by, answer_by: by }).await.map_err(|why| fault(why.to_string()))?;
         serde_json::from_slice(&reply.body).map_err(|why| fault(why.to_string()))
     }
 
@@ -79,7 +81,9 @@ impl App {
     async fn set_up_account(&self, account: &Value) -> Result<bool, StartFault> {
         let text = |member: &str| account.get(member).and_then(Value::as_str).unwrap_or_default();
         let tenant = if account.get("tenant").and_then(Value::as_u64) == Some(2) { SECOND_TENANT } else { DEFAULT_TENANT };
-        let (Some(channel), Some(name), Some(tenant)) = (ChannelName::parse(text("channel")), AccountName::parse(text("account")), TenantId::parse(tenant)) else {
+        let (Some(channel), Some(name), Some(tenant)) =
+            (ChannelName::parse(text("channel")), AccountName::parse(text("account")), TenantId::parse(tenant))
+        else {
             return Err(StartFault::new("the sandbox names an account that is none"));
         };
         if payonce_channels::registry::adapter(channel.as_str()).is_none() {
@@ -100,7 +104,10 @@ impl App {
             match known {
                 None => drop(self.put_api_key(&tenant, "sandbox", &key).await?),
                 Some(row) if row.tenant == tenant && row.revoked_at.is_none() => {}
-                Some(_) => return Err(StartFault::new("a sandbox API key is known already, and of another tenant or revoked").hint_that("take another key, or another database")),
+                Some(_) => {
+                    return Err(StartFault::new("a sandbox API key is known already, and of another tenant or revoked")
+                        .hint_that("take another key, or another database"));
+                }
             }
             keys.push((tenant, key));
         }

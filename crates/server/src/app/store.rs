@@ -30,7 +30,8 @@ pub(super) async fn open_pooled(url: &str, pool: usize) -> Result<OpenedStore, S
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let options = payonce_store_postgres::Options { pool_size: pool, ..payonce_store_postgres::Options::default() };
         let store = PostgresStore::connect(url, options).await.map_err(|why| {
-            StartFault::new(format!("the database cannot be reached: {why}")).hint_that("check that PostgreSQL runs there, and the address, user and password")
+            StartFault::new(format!("the database cannot be reached: {why}"))
+                .hint_that("check that PostgreSQL runs there, and the address, user and password")
         })?;
         return Ok(OpenedStore(Which::Postgres(store)));
     }
@@ -38,7 +39,8 @@ pub(super) async fn open_pooled(url: &str, pool: usize) -> Result<OpenedStore, S
         ("sqlite::memory:", _) => ":memory:",
         (_, Some(path)) if !path.is_empty() && !path.contains('?') => path,
         (_, Some(_) | None) => {
-            return Err(StartFault::new("the database address is none that payonce knows").hint_that("write sqlite://payonce.db or postgres://user@host/name"));
+            return Err(StartFault::new("the database address is none that payonce knows")
+                .hint_that("write sqlite://payonce.db or postgres://user@host/name"));
         }
     };
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -46,7 +48,8 @@ pub(super) async fn open_pooled(url: &str, pool: usize) -> Result<OpenedStore, S
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(path, payonce_store_sqlite::Options::new(clock))).await;
     let opened = opened.map_err(|why| StartFault::new(why.to_string()))?;
     let store = opened.map_err(|why| {
-        StartFault::new(format!("the database file cannot be opened: {why}")).hint_that("check the folder and its permissions, or name another with --database")
+        StartFault::new(format!("the database file cannot be opened: {why}"))
+            .hint_that("check the folder and its permissions, or name another with --database")
     })?;
     Ok(OpenedStore(Which::Sqlite(store)))
 }
@@ -67,7 +70,9 @@ impl OpenedStore {
             Which::Sqlite(store) => store.check_schema().await,
             Which::Postgres(store) => store.check_schema().await,
         };
-        checked.map_err(|why: StoreFault| StartFault::new(format!("the schema does not fit this program: {why}")).hint_that("run `payonce migrate`"))
+        checked.map_err(|why: StoreFault| {
+            StartFault::new(format!("the schema does not fit this program: {why}")).hint_that("run `payonce migrate`")
+        })
     }
 
     /// The store.

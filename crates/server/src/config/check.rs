@@ -24,7 +24,13 @@ pub(super) fn relations(config: &Config) -> Result<(), ConfigFault> {
         return Err(ConfigFault::new(format!("{name} must be more than 0")).hint_that("leave it out for the default"));
     }
     longer("guard.lease", config.guard.lease, "channel.deadline", config.channel.deadline, "a claim must outlive a call to a channel")?;
-    longer("http.answer_due", config.http.answer_due, "channel.deadline", config.channel.deadline, "a request must be able to wait for its channel")?;
+    longer(
+        "http.answer_due",
+        config.http.answer_due,
+        "channel.deadline",
+        config.channel.deadline,
+        "a request must be able to wait for its channel",
+    )?;
     longer("guard.ttl", config.guard.ttl, "guard.lease", config.guard.lease, "an answer must be kept for longer than its run may take")?;
     longer(
         "reconcile.unresolved_after",
@@ -34,7 +40,8 @@ pub(super) fn relations(config: &Config) -> Result<(), ConfigFault> {
         "an outcome is looked up before a person is asked",
     )?;
     if config.reconcile.look_up_max < config.reconcile.first_look_up {
-        return Err(ConfigFault::new("reconcile.look_up_max is shorter than reconcile.first_look_up").hint_that("the schedule grows from the one to the other"));
+        return Err(ConfigFault::new("reconcile.look_up_max is shorter than reconcile.first_look_up")
+            .hint_that("the schedule grows from the one to the other"));
     }
     for adapter in registry::adapters() {
         let horizon = adapter.capability().redelivery_horizon;
@@ -72,7 +79,8 @@ fn urls(config: &Config) -> Result<(), ConfigFault> {
         let allowed = Allowed::new(config.tenants.allow_hosts(tenant));
         if let Some(url) = &merchant.webhook_url {
             address::check(url, &allowed).map_err(|why| {
-                bad(&format!("the webhook_url of tenant {tenant}"), why.to_string()).hint_that("list the host in allow_hosts if it is meant to be inside your network")
+                bad(&format!("the webhook_url of tenant {tenant}"), why.to_string())
+                    .hint_that("list the host in allow_hosts if it is meant to be inside your network")
             })?;
             if merchant.secret.is_none() && !config.sandbox.enabled {
                 return Err(bad(&format!("tenant {tenant}"), "has a webhook_url and no secret to sign with".to_owned())

@@ -300,11 +300,12 @@ impl Config {
                 unresolved_after: source.span("reconcile.unresolved_after", DAY)?,
                 interval: source.span("reconcile.interval", SECOND)?,
             },
-            inbox: Inbox {
-                retention: source.span("inbox.retention", 45 * DAY)?,
-                unmatched_for: source.span("inbox.unmatched_for", DAY)?,
-            },
-            surplus: source.choice("surplus.policy", SurplusPolicy::Refund, &[("refund", SurplusPolicy::Refund), ("hold", SurplusPolicy::Hold)])?,
+            inbox: Inbox { retention: source.span("inbox.retention", 45 * DAY)?, unmatched_for: source.span("inbox.unmatched_for", DAY)? },
+            surplus: source.choice(
+                "surplus.policy",
+                SurplusPolicy::Refund,
+                &[("refund", SurplusPolicy::Refund), ("hold", SurplusPolicy::Hold)],
+            )?,
             keys: KeySource::read(source, database.as_str())?,
             tenants: Tenants::read(source)?,
             accounts: people::accounts(source)?,

@@ -37,7 +37,8 @@ impl Tenants {
         let mut by_name: BTreeMap<TenantId, Merchant> = BTreeMap::new();
         for (name, value) in source.take_table("tenant")? {
             let at = format!("tenant.{name} in {}", source.file_name());
-            let tenant = TenantId::parse(&name).ok_or_else(|| ConfigFault::new(format!("{at}: a tenant's name is 1 to 64 of A-Z a-z 0-9 _ -")))?;
+            let tenant =
+                TenantId::parse(&name).ok_or_else(|| ConfigFault::new(format!("{at}: a tenant's name is 1 to 64 of A-Z a-z 0-9 _ -")))?;
             by_name.insert(tenant, merchant_of(value, &at)?);
         }
         for (tenant, variable, setting) in tenant_variables(source) {
@@ -49,7 +50,11 @@ impl Tenants {
             by_name.entry(id).or_default().set(setting, &Value::String(value), &variable)?;
         }
         let everywhere = source.list("merchant.allow_hosts")?;
-        let own = Merchant { webhook_url: source.text("merchant.webhook_url")?, secret: source.secret("merchant.secret")?, allow_hosts: Vec::new() };
+        let own = Merchant {
+            webhook_url: source.text("merchant.webhook_url")?,
+            secret: source.secret("merchant.secret")?,
+            allow_hosts: Vec::new(),
+        };
         if let Some(default) = TenantId::parse(DEFAULT_TENANT) {
             let entry = by_name.entry(default).or_default();
             entry.webhook_url = own.webhook_url.or(entry.webhook_url.take());
@@ -91,7 +96,9 @@ impl Merchant {
                 self.allow_hosts = list_of(value).ok_or_else(|| ConfigFault::new(format!("{at} must be a list of texts")))?;
             }
             unknown => {
-                return Err(ConfigFault::new(format!("{at}: unknown key {unknown}")).hint_that("webhook_url, secret and allow_hosts can be set"));
+                return Err(
+                    ConfigFault::new(format!("{at}: unknown key {unknown}")).hint_that("webhook_url, secret and allow_hosts can be set")
+                );
             }
         }
         Ok(())
@@ -193,6 +200,8 @@ fn resolved(value: &Value, source: &Source<'_>, at: &str) -> Result<serde_json::
             let members = table.iter().map(|(name, value)| Ok((name.clone(), resolved(value, source, at)?)));
             Json::Object(members.collect::<Result<_, ConfigFault>>()?)
         }
-        Value::Float(_) | Value::Datetime(_) => return Err(ConfigFault::new(format!("{at}: a setting is a text, a whole number or true/false"))),
+        Value::Float(_) | Value::Datetime(_) => {
+            return Err(ConfigFault::new(format!("{at}: a setting is a text, a whole number or true/false")));
+        }
     })
 }

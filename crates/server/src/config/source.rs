@@ -95,7 +95,10 @@ impl<'a> Source<'a> {
     pub(super) fn span(&mut self, path: &str, default: Duration) -> Result<Duration, ConfigFault> {
         let Some(given) = self.take(path) else { return Ok(default) };
         let span = given.value.as_str().and_then(parse::span);
-        span.ok_or_else(|| ConfigFault::new(format!("{} is no duration", given.from)).hint_that("write a number and a unit: \"500ms\", \"60s\", \"30m\", \"24h\", \"45d\""))
+        span.ok_or_else(|| {
+            ConfigFault::new(format!("{} is no duration", given.from))
+                .hint_that("write a number and a unit: \"500ms\", \"60s\", \"30m\", \"24h\", \"45d\"")
+        })
     }
 
     pub(super) fn size(&mut self, path: &str, default: usize) -> Result<usize, ConfigFault> {
@@ -104,7 +107,8 @@ impl<'a> Source<'a> {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        parse::size(&text).ok_or_else(|| ConfigFault::new(format!("{} is no size", given.from)).hint_that("write bytes, or \"64KiB\", \"1MiB\""))
+        parse::size(&text)
+            .ok_or_else(|| ConfigFault::new(format!("{} is no size", given.from)).hint_that("write bytes, or \"64KiB\", \"1MiB\""))
     }
 
     pub(super) fn count(&mut self, path: &str, default: usize) -> Result<usize, ConfigFault> {
@@ -132,12 +136,14 @@ impl<'a> Source<'a> {
     /// Refuses what nobody asked for.
     pub(super) fn finish(self) -> Result<(), ConfigFault> {
         if let Some(unknown) = first_leaf(&self.file, "") {
-            return Err(ConfigFault::new(format!("{} has the unknown key {unknown}", self.file_name)).hint_that("docs/configuration.md lists every key"));
+            return Err(ConfigFault::new(format!("{} has the unknown key {unknown}", self.file_name))
+                .hint_that("docs/configuration.md lists every key"));
         }
         for name in self.environment.names("PAYONCE_") {
             let section = name.trim_start_matches("PAYONCE_").split('_').next().unwrap_or_default();
             if SECTIONS.contains(&section) && !self.asked.contains(name) {
-                return Err(ConfigFault::new(format!("the environment variable {name} sets nothing")).hint_that("check its spelling; docs/configuration.md lists every setting"));
+                return Err(ConfigFault::new(format!("the environment variable {name} sets nothing"))
+                    .hint_that("check its spelling; docs/configuration.md lists every setting"));
             }
         }
         Ok(())
@@ -154,10 +160,10 @@ pub(super) fn list_of(value: &Value) -> Option<Vec<String>> {
 
 /// `guard.lease` is `PAYONCE_GUARD_LEASE`.
 fn variable_of(path: &str) -> String {
-    NAMED.iter().find(|(named, _)| *named == path).map_or_else(
-        || format!("PAYONCE_{}", path.replace(['.', '-'], "_").to_ascii_uppercase()),
-        |(_, variable)| (*variable).to_owned(),
-    )
+    NAMED
+        .iter()
+        .find(|(named, _)| *named == path)
+        .map_or_else(|| format!("PAYONCE_{}", path.replace(['.', '-'], "_").to_ascii_uppercase()), |(_, variable)| (*variable).to_owned())
 }
 
 fn take_path(table: &mut Table, path: &str) -> Option<Value> {

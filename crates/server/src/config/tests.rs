@@ -61,8 +61,11 @@ fn limits_that_contradict_each_other_are_refused() {
 fn tenants_come_from_the_file_and_from_variables() {
     let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
     let text = format!("[tenant.shop-2.merchant]\nwebhook_url = \"https://shop.example/h\"\nsecret = \"{secret}\"\n");
-    let config = load(&text, &[("PAYONCE_MERCHANT_ALLOW_HOSTS", "127.0.0.1:9, inside.example"), ("PAYONCE_TENANT_SHOP_2_MERCHANT_ALLOW_HOSTS", "10.0.0.5")])
-        .expect("loaded");
+    let config = load(
+        &text,
+        &[("PAYONCE_MERCHANT_ALLOW_HOSTS", "127.0.0.1:9, inside.example"), ("PAYONCE_TENANT_SHOP_2_MERCHANT_ALLOW_HOSTS", "10.0.0.5")],
+    )
+    .expect("loaded");
     let shop = payonce_core::id::TenantId::parse("shop-2").expect("a tenant");
     assert_eq!(config.tenants.allow_hosts(&shop), ["127.0.0.1:9", "inside.example", "10.0.0.5"]);
     assert_eq!(config.tenants.merchant(&shop).and_then(|m| m.webhook_url.clone()).as_deref(), Some("https://shop.example/h"));
@@ -82,5 +85,8 @@ fn b092_a_webhook_url_inside_the_network_needs_to_be_allowed() {
 fn a_password_in_the_database_url_does_not_print() {
     let url = DatabaseUrl("postgres://me:hunter2@db/payonce".to_owned());
     assert_eq!(format!("{url:?}"), "postgres://***@db/payonce");
-    assert!(!format!("{:?}", load("", &[("PAYONCE_DATABASE_URL", "postgres://me:hunter2@db/x"), ("PAYONCE_SANDBOX_API_KEY", "hunter3")])).contains("hunter"));
+    assert!(
+        !format!("{:?}", load("", &[("PAYONCE_DATABASE_URL", "postgres://me:hunter2@db/x"), ("PAYONCE_SANDBOX_API_KEY", "hunter3")]))
+            .contains("hunter")
+    );
 }

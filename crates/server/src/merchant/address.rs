@@ -195,7 +195,8 @@ mod tests {
         for url in ["https://shop.example/h?x=1", "http://93.184.216.34/", "https://[2606:2800:220:1::1]/"] {
             assert_eq!(refusal(url), None, "{url}");
         }
-        let allowed = Allowed::new(["127.0.0.1:9000".to_owned(), "[::1]:9000".to_owned(), "Inside.Example".to_owned(), "10.0.0.5".to_owned()]);
+        let allowed =
+            Allowed::new(["127.0.0.1:9000".to_owned(), "[::1]:9000".to_owned(), "Inside.Example".to_owned(), "10.0.0.5".to_owned()]);
         assert!(check("http://127.0.0.1:9000/h", &allowed).is_ok());
         assert!(check("http://127.0.0.1:9001/h", &allowed).is_err(), "the port counts where it is listed");
         assert!(check("http://[::1]:9000/h", &allowed).is_ok());

@@ -107,7 +107,8 @@ fn request_to(target: &Target, headers: &[(&str, String)], body: Vec<u8>) -> Opt
     let url = &target.url;
     let path = url.query().map_or_else(|| url.path().to_owned(), |query| format!("{}?{query}", url.path()));
     let host = url.port().map_or_else(|| url.host_str().map(str::to_owned), |port| Some(format!("{}:{port}", url.host_str()?)))?;
-    let mut request = Request::builder().method(Method::POST).uri(path).header(HOST, HeaderValue::from_str(&host).ok()?).header("user-agent", "payonce");
+    let mut request =
+        Request::builder().method(Method::POST).uri(path).header(HOST, HeaderValue::from_str(&host).ok()?).header("user-agent", "payonce");
     for (name, value) in headers {
         request = request.header(*name, value);
     }

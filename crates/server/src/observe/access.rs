@@ -26,7 +26,8 @@ pub(crate) async fn observed(State(entropy): State<Arc<dyn Entropy>>, request: R
     let status = response.status().as_u16();
     let code = response.extensions().get::<Code>().map(|code| code.0.clone());
     let took = began.elapsed();
-    metrics::counter!("payonce_http_requests_total", "method" => method, "route" => route.clone(), "status" => status.to_string()).increment(1);
+    metrics::counter!("payonce_http_requests_total", "method" => method, "route" => route.clone(), "status" => status.to_string())
+        .increment(1);
     metrics::histogram!("payonce_http_request_seconds", "route" => route).record(took.as_secs_f64());
     if let Some(code) = &code {
         metrics::counter!("payonce_problems_total", "code" => code.clone()).increment(1);
@@ -43,6 +44,10 @@ pub(crate) async fn observed(State(entropy): State<Arc<dyn Entropy>>, request: R
 
 /// 1–128 of `[A-Za-z0-9._-]`, else one of ours: what callers send goes into the log.
 fn request_id(given: Option<&HeaderValue>, entropy: &dyn Entropy) -> String {
-    let fit = |text: &&str| (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
-    given.and_then(|value| value.to_str().ok()).filter(fit).map_or_else(|| format!("req_{}", hex::encode(random::<12>(entropy))), str::to_owned)
+    let fit =
+        |text: &&str| (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    given
+        .and_then(|value| value.to_str().ok())
+        .filter(fit)
+        .map_or_else(|| format!("req_{}", hex::encode(random::<12>(entropy))), str::to_owned)
 }

@@ -24,14 +24,23 @@ code,pre{font:14px/1.45 ui-monospace,monospace;background:#f5f5f5;padding:.1rem 
 
 fn page(document: &str) -> String {
     let document: Value = serde_json::from_str(document).unwrap_or_default();
-    let mut out = format!("<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>payonce API</title><style>{STYLE}</style>");
+    let mut out = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>payonce API</title><style>{STYLE}</style>"
+    );
     let _ = write!(out, "<h1>payonce API</h1><p>{}</p>", escaped(document["info"]["description"].as_str().unwrap_or_default()));
     out.push_str("<p>The whole document is at <a href=\"/openapi.json\">/openapi.json</a>. Errors are <code>application/problem+json</code>; each code has a page under <code>/docs/errors/</code>.</p>");
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in operations.as_object().into_iter().flatten() {
             let summary = operation["summary"].as_str().unwrap_or_default();
             let description = operation["description"].as_str().unwrap_or_default();
-            let _ = write!(out, "<h2><span class=\"m\">{}</span> <code>{}</code></h2><p><b>{}</b> {}</p>", method.to_uppercase(), escaped(path), escaped(summary), escaped(description));
+            let _ = write!(
+                out,
+                "<h2><span class=\"m\">{}</span> <code>{}</code></h2><p><b>{}</b> {}</p>",
+                method.to_uppercase(),
+                escaped(path),
+                escaped(summary),
+                escaped(description)
+            );
             members(operation, &document, &mut out);
             answers(operation, &mut out);
         }
@@ -49,7 +58,12 @@ fn members(operation: &Value, document: &Value, out: &mut String) {
     out.push_str("<table><tr><th>Member<th><th>");
     for (name, property) in properties {
         let needed = if required.contains(&name.as_str()) { "required" } else { "" };
-        let _ = write!(out, "<tr><td><code>{}</code><td>{needed}<td>{}", escaped(name), escaped(property["description"].as_str().unwrap_or_default()));
+        let _ = write!(
+            out,
+            "<tr><td><code>{}</code><td>{needed}<td>{}",
+            escaped(name),
+            escaped(property["description"].as_str().unwrap_or_default())
+        );
     }
     out.push_str("</table>");
 }

@@ -52,7 +52,13 @@ pub(crate) async fn no_route(uri: Uri) -> Fault {
 
 /// A path that is served, but not to this method.
 pub(crate) async fn no_method(method: Method, uri: Uri) -> Fault {
-    Problem::new(405, "method_not_allowed", "The method is not allowed here", format!("{method} is not for {}; see the header Allow.", uri.path())).into()
+    Problem::new(
+        405,
+        "method_not_allowed",
+        "The method is not allowed here",
+        format!("{method} is not for {}; see the header Allow.", uri.path()),
+    )
+    .into()
 }
 
 #[cfg(test)]
@@ -70,7 +76,9 @@ mod tests {
         let paths = document["paths"].as_object().expect("paths");
         let documented: BTreeSet<(String, String)> = paths
             .iter()
-            .flat_map(|(path, operations)| operations.as_object().expect("operations").keys().map(move |method| (method.clone(), path.clone())))
+            .flat_map(|(path, operations)| {
+                operations.as_object().expect("operations").keys().map(move |method| (method.clone(), path.clone()))
+            })
             .collect();
         let routed: BTreeSet<(String, String)> = ROUTES.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned())).collect();
         assert_eq!(documented, routed);

@@ -56,7 +56,10 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, http: Http, mut
     }
 }
 
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> std::io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> std::io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
     let permit = Arc::clone(room).acquire_owned().await.map_err(std::io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;

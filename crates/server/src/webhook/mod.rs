@@ -8,8 +8,8 @@ use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::Request;
 use axum::response::{IntoResponse as _, Response};
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use payonce_channels::contract::Acknowledgement;
 use payonce_core::notification::RawRequest;
 use payonce_core::{AccountName, ChannelName};
@@ -21,7 +21,11 @@ use crate::observe;
 /// Channels' messages are a few KiB.
 const BODY_MAX_BYTES: usize = 256 * 1024;
 
-pub(crate) async fn receive(State(api): State<Arc<Api>>, Path((channel, account)): Path<(String, String)>, request: Request<Body>) -> Response {
+pub(crate) async fn receive(
+    State(api): State<Arc<Api>>,
+    Path((channel, account)): Path<(String, String)>,
+    request: Request<Body>,
+) -> Response {
     let (Some(channel), Some(account)) = (ChannelName::parse(&channel), AccountName::parse(&account)) else { return no_account() };
     let (parts, body) = request.into_parts();
     let body = match api.read(&parts.headers, body, BODY_MAX_BYTES).await {

@@ -24,7 +24,12 @@ const PUBLISHERS: usize = 4;
 const SETTLERS: usize = 2;
 
 /// Starts all workers of this process.
-pub(crate) fn start(ledger: &Arc<Ledger>, merchant: &Arc<dyn Merchant>, config: &Config, stop: &watch::Receiver<bool>) -> Vec<JoinHandle<()>> {
+pub(crate) fn start(
+    ledger: &Arc<Ledger>,
+    merchant: &Arc<dyn Merchant>,
+    config: &Config,
+    stop: &watch::Receiver<bool>,
+) -> Vec<JoinHandle<()>> {
     let interval = config.reconcile.interval;
     let retention = config.inbox.retention;
     let mut tasks = Vec::new();

@@ -32,7 +32,10 @@ impl Callback {
         let mut signed = format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).into_bytes();
         signed.extend_from_slice(&self.body);
         let key = aws_lc_rs::hmac::Key::new(aws_lc_rs::hmac::HMAC_SHA256, &key);
-        header("webhook-signature").split(' ').filter_map(|one| BASE64.decode(one.strip_prefix("v1,")?).ok()).any(|tag| aws_lc_rs::hmac::verify(&key, &signed, &tag).is_ok())
+        header("webhook-signature")
+            .split(' ')
+            .filter_map(|one| BASE64.decode(one.strip_prefix("v1,")?).ok())
+            .any(|tag| aws_lc_rs::hmac::verify(&key, &signed, &tag).is_ok())
     }
 }
 

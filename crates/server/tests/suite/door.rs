@@ -60,7 +60,11 @@ async fn a_body_is_held_to_its_rules_and_each_refusal_names_the_field() {
     ] {
         let reply = place.post("/v1/payments", "K1", &body).await.expect(400);
         assert!(!reply.code().is_empty());
-        assert_eq!((reply.json()["field"].as_str(), reply.json()["money_moved"].as_str(), reply.json()["retry"].as_str()), (Some(field), Some("no"), Some("never")), "{body}");
+        assert_eq!(
+            (reply.json()["field"].as_str(), reply.json()["money_moved"].as_str(), reply.json()["retry"].as_str()),
+            (Some(field), Some("no"), Some("never")),
+            "{body}"
+        );
     }
     for missing in ["order_id", "amount", "currency", "channel"] {
         let reply = place.post("/v1/payments", "K1", &with(missing, Value::Null)).await.expect(400);
@@ -84,7 +88,12 @@ async fn b085_b088_b087_amounts_sessions_and_verbs_that_must_not_move_money() {
         let pay = format!("{{\"order_id\":\"O1\",\"amount\":{amount},\"currency\":\"CNY\",\"channel\":\"alipay\",\"method\":\"qr\"}}");
         let refund = format!("{{\"refund_id\":\"r1\",\"amount\":{amount}}}");
         let capture = format!("{{\"amount\":{amount}}}");
-        for (path, body) in [("/v1/payments".to_owned(), pay), (format!("/v1/payments/{id}/refunds"), refund), (format!("/v1/payments/{id}/capture"), capture.clone()), (format!("/v1/payments/{id}/attempts"), capture)] {
+        for (path, body) in [
+            ("/v1/payments".to_owned(), pay),
+            (format!("/v1/payments/{id}/refunds"), refund),
+            (format!("/v1/payments/{id}/capture"), capture.clone()),
+            (format!("/v1/payments/{id}/attempts"), capture),
+        ] {
             let reply = place.post_raw(&path, "K1", body).await.expect(400);
             assert_eq!((reply.code().as_str(), reply.json()["field"].as_str()), ("parameter_invalid", Some("amount")), "{path} {amount}");
         }
@@ -124,7 +133,9 @@ async fn b090_bodies_up_to_the_limit_work_and_longer_ones_are_refused_unclaimed(
 async fn b090_an_endless_body_and_one_that_is_only_announced_are_refused() {
     let place = Place::start().await;
     let address = place.base.trim_start_matches("http://").to_owned();
-    let head = format!("POST /v1/payments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\nidempotency-key: K1\r\ncontent-type: application/json\r\n");
+    let head = format!(
+        "POST /v1/payments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\nidempotency-key: K1\r\ncontent-type: application/json\r\n"
+    );
     // A gigabyte is announced, and "100 Continue" waited for: it is refused without a byte of it.
     let mut stream = TcpStream::connect(&address).await.expect("connected");
     stream.write_all(format!("{head}content-length: 1073741824\r\nexpect: 100-continue\r\n\r\n").as_bytes()).await.expect("written");
@@ -177,7 +188,8 @@ async fn paths_methods_and_types_that_are_not_served_are_problems_too() {
     assert_eq!(place.get("/v2/payments").await.expect(404).code(), "route_not_found");
     assert_eq!(place.get("/v1/payments/nonsense").await.expect(404).code(), "payment_not_found");
     let bearer = format!("Bearer {KEY}");
-    let wrong = place.client.send(Method::DELETE, &format!("{}/v1/payments", place.base), &[("authorization", &bearer)], "").await.expect(405);
+    let wrong =
+        place.client.send(Method::DELETE, &format!("{}/v1/payments", place.base), &[("authorization", &bearer)], "").await.expect(405);
     assert_eq!((wrong.code().as_str(), wrong.header("allow").map(|allow| allow.contains("POST"))), ("method_not_allowed", Some(true)));
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "K1"), ("content-type", "application/x-www-form-urlencoded")];
     let form = place.client.send(Method::POST, &format!("{}/v1/payments", place.base), &headers, "order_id=O1").await.expect(415);
@@ -222,7 +234,12 @@ async fn pages_beside_the_api_answer_and_load_nothing_from_elsewhere() {
     assert_eq!(open("/healthz").await.expect(200).text(), "ok\n");
     assert_eq!(open("/readyz").await.expect(200).text(), "ready\n");
     let metrics = open("/metrics").await.expect(200).text();
-    for name in ["payonce_http_requests_total", "payonce_guard_replies_total{kind=\"fresh\"} 1", "payonce_guard_endings_total{fate=\"kept\"} 1", "payonce_channel_call_seconds"] {
+    for name in [
+        "payonce_http_requests_total",
+        "payonce_guard_replies_total{kind=\"fresh\"} 1",
+        "payonce_guard_endings_total{fate=\"kept\"} 1",
+        "payonce_channel_call_seconds",
+    ] {
         assert!(metrics.contains(name), "{name} in {metrics}");
     }
     assert_eq!(open("/openapi.json").await.expect(200).json()["openapi"], "3.1.0");

@@ -32,7 +32,8 @@ async fn b010_b012_another_body_under_the_same_key_is_refused_at_any_time() {
 async fn b011_the_order_of_elements_counts_and_b008_the_order_of_members_does_not() {
     let place = Place::start().await;
     let one = r#"{"order_id":"O1","amount":100,"currency":"CNY","channel":"alipay","method":"qr","metadata":{"a":"1","b":"2"}}"#;
-    let two = r#"{ "metadata" : {"b":"2","a":"1"}, "method":"qr", "channel":"alipay","currency":"CNY", "amount":100, "order_id":"\u004f1"}"#;
+    let two =
+        r#"{ "metadata" : {"b":"2","a":"1"}, "method":"qr", "channel":"alipay","currency":"CNY", "amount":100, "order_id":"\u004f1"}"#;
     let three = r#"{"order_id":"O1","amount":100,"currency":"CNY","channel":"alipay","method":"qr","metadata":{"a":"2","b":"1"}}"#;
     let first = place.post_raw("/v1/payments", "K1", one).await.expect(201);
     let again = place.post_raw("/v1/payments", "K1", two).await.expect(201);
@@ -182,7 +183,12 @@ async fn b028_every_post_needs_one_well_formed_key() {
     let long = "k".repeat(256);
     assert_eq!(place.post("/v1/payments", &long, &qr("O1", 100)).await.expect(400).code(), "idempotency_key_invalid");
     // Two equal ones are one.
-    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", "K1"), ("idempotency-key", "\"K1\"")];
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("idempotency-key", "K1"),
+        ("idempotency-key", "\"K1\""),
+    ];
     place.client.send(Method::POST, &format!("{}/v1/payments", place.base), &headers, qr("O1", 100).to_string()).await.expect(201);
     place.stop().await;
 }
@@ -203,8 +209,12 @@ async fn b009_what_varies_from_send_to_send_does_not_count() {
             ("user-agent", noise.as_str()),
             ("accept-encoding", "gzip, br"),
         ];
-        let reply = place.client.send(Method::POST, &format!("{}/v1/payments", place.base), &headers, qr("O1", 100).to_string()).await.expect(201);
-        assert_eq!((reply.is_replay(), reply.header("x-request-id"), reply.header("content-encoding")), (n > 0, Some(noise.as_str()), None));
+        let reply =
+            place.client.send(Method::POST, &format!("{}/v1/payments", place.base), &headers, qr("O1", 100).to_string()).await.expect(201);
+        assert_eq!(
+            (reply.is_replay(), reply.header("x-request-id"), reply.header("content-encoding")),
+            (n > 0, Some(noise.as_str()), None)
+        );
         assert_eq!(first.get_or_insert_with(|| reply.body.clone()), &reply.body);
     }
     place.stop().await;

@@ -118,12 +118,19 @@ async fn a_revoked_key_is_refused_at_once() {
     assert_eq!(client.send(Method::GET, &url, &[("authorization", &bearer)], "").await.expect(401).code(), "api_key_invalid");
     // No account, no secret: both are said before anything is claimed.
     let (_, other) = {
-        let row = payonce_core::ports::directory::ApiKey { id: payonce_core::id::ApiKeyId::parse("key_00000000000000000000000000000001").expect("an id"), hash: payonce_core::secret::sha256(b"pk_other"), ..row };
+        let row = payonce_core::ports::directory::ApiKey {
+            id: payonce_core::id::ApiKeyId::parse("key_00000000000000000000000000000001").expect("an id"),
+            hash: payonce_core::secret::sha256(b"pk_other"),
+            ..row
+        };
         store.put_api_key(&row).await.expect("stored");
         (row, "Bearer pk_other")
     };
     let headers = [("authorization", other), ("idempotency-key", "K1"), ("content-type", "application/json")];
-    let reply = client.send(Method::POST, &url, &headers, json!({ "order_id": "O1", "amount": 1, "currency": "CNY", "channel": "alipay" }).to_string()).await.expect(400);
+    let reply = client
+        .send(Method::POST, &url, &headers, json!({ "order_id": "O1", "amount": 1, "currency": "CNY", "channel": "alipay" }).to_string())
+        .await
+        .expect(400);
     assert!(reply.json()["detail"].as_str().is_some_and(|detail| detail.contains("payonce account add")), "{}", reply.text());
     assert!(running.shutdown().await);
 }

@@ -11,9 +11,17 @@ const SECRET: &str = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
 async fn events_are_sent_signed_once_and_in_order() {
     let shop = Shop::open(&[]).await;
     let (url, allowed) = (shop.url(), shop.addr.to_string());
-    let place = Place::with(&[("PAYONCE_MERCHANT_WEBHOOK_URL", &url), ("PAYONCE_MERCHANT_SECRET", SECRET), ("PAYONCE_MERCHANT_ALLOW_HOSTS", &allowed)]).await;
+    let place = Place::with(&[
+        ("PAYONCE_MERCHANT_WEBHOOK_URL", &url),
+        ("PAYONCE_MERCHANT_SECRET", SECRET),
+        ("PAYONCE_MERCHANT_ALLOW_HOSTS", &allowed),
+    ])
+    .await;
     let paid = place.paid("O1", 1000).await;
-    place.post(&format!("/v1/payments/{}/refunds", paid["id"].as_str().expect("an id")), "R1", &json!({ "refund_id": "r1", "amount": 400 })).await.expect(201);
+    place
+        .post(&format!("/v1/payments/{}/refunds", paid["id"].as_str().expect("an id")), "R1", &json!({ "refund_id": "r1", "amount": 400 }))
+        .await
+        .expect(201);
     let got = shop.until(2).await;
     let events = place.events(2).await;
     assert_eq!(got.len(), 2);
@@ -40,13 +48,25 @@ async fn events_are_sent_signed_once_and_in_order() {
 async fn a_merchant_that_fails_is_told_again_and_the_next_event_waits() {
     let shop = Shop::open(&[500]).await;
     let (url, allowed) = (shop.url(), shop.addr.to_string());
-    let place = Place::with(&[("PAYONCE_MERCHANT_WEBHOOK_URL", &url), ("PAYONCE_MERCHANT_SECRET", SECRET), ("PAYONCE_MERCHANT_ALLOW_HOSTS", &allowed)]).await;
+    let place = Place::with(&[
+        ("PAYONCE_MERCHANT_WEBHOOK_URL", &url),
+        ("PAYONCE_MERCHANT_SECRET", SECRET),
+        ("PAYONCE_MERCHANT_ALLOW_HOSTS", &allowed),
+    ])
+    .await;
     let paid = place.paid("O1", 1000).await;
-    place.post(&format!("/v1/payments/{}/refunds", paid["id"].as_str().expect("an id")), "R1", &json!({ "refund_id": "r1", "amount": 400 })).await.expect(201);
+    place
+        .post(&format!("/v1/payments/{}/refunds", paid["id"].as_str().expect("an id")), "R1", &json!({ "refund_id": "r1", "amount": 400 }))
+        .await
+        .expect(201);
     let got = shop.until(3).await;
     let types: Vec<String> = got.iter().map(|callback| callback.json()["type"].as_str().expect("a type").to_owned()).collect();
     assert_eq!(types, ["payment.paid", "payment.paid", "refund.succeeded"]);
-    assert_eq!((&got[0].headers["webhook-id"], &got[0].body), (&got[1].headers["webhook-id"], &got[1].body), "the same bytes under the same id");
+    assert_eq!(
+        (&got[0].headers["webhook-id"], &got[0].body),
+        (&got[1].headers["webhook-id"], &got[1].body),
+        "the same bytes under the same id"
+    );
     place.stop().await;
 }
 
@@ -66,7 +86,10 @@ async fn a_payments_own_address_beats_the_tenants_and_tenants_are_told_apart() {
     place.post("/v1/payments", "K1", &body).await.expect(201);
     place.post_as(KEY_2, "/v1/payments", "K1", barcode("O2", 900, CODE_PAYS).to_string()).await.expect(201);
     let (mine_got, theirs_got) = (mine.until(1).await, theirs.until(1).await);
-    assert_eq!((mine_got[0].json()["data"]["payment"]["order_id"].as_str(), theirs_got[0].json()["data"]["payment"]["order_id"].as_str()), (Some("O1"), Some("O2")));
+    assert_eq!(
+        (mine_got[0].json()["data"]["payment"]["order_id"].as_str(), theirs_got[0].json()["data"]["payment"]["order_id"].as_str()),
+        (Some("O1"), Some("O2"))
+    );
     let secrets = &place.running.as_ref().expect("running").webhook_secrets;
     assert!(mine_got[0].is_signed_with(secrets[0].1.expose()) && theirs_got[0].is_signed_with(SECRET));
     assert!(!mine_got[0].is_signed_with(SECRET));
@@ -112,7 +135,11 @@ async fn b092_an_address_that_is_no_longer_allowed_is_refused_when_it_is_sent() 
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "K1"), ("content-type", "application/json")];
     let mut body = qr("O1", 100);
     body["notify_url"] = json!(inside.url());
-    let made = client.send(http::Method::POST, &format!("http://{}/v1/payments", running.addr), &headers, body.to_string()).await.expect(201).json();
+    let made = client
+        .send(http::Method::POST, &format!("http://{}/v1/payments", running.addr), &headers, body.to_string())
+        .await
+        .expect(201)
+        .json();
     let sandbox = running.sandbox_url.clone().expect("a sandbox");
     assert!(running.shutdown().await);
     let running = crate::place::serve(dir.database(), &[]).await;
@@ -126,7 +153,11 @@ async fn b092_an_address_that_is_no_longer_allowed_is_refused_when_it_is_sent() 
     client.send(http::Method::POST, &closing, &headers, forced.to_string()).await.expect(201);
     let mut delivery = String::new();
     for _ in 0..200 {
-        let page = client.send(http::Method::GET, &format!("{base}/v1/events"), &[("authorization", bearer.as_str())], "").await.expect(200).json();
+        let page = client
+            .send(http::Method::GET, &format!("{base}/v1/events"), &[("authorization", bearer.as_str())], "")
+            .await
+            .expect(200)
+            .json();
         delivery = page["data"][0]["delivery"].as_str().unwrap_or_default().to_owned();
         let metrics = client.send(http::Method::GET, &format!("{base}/metrics"), &[], "").await.text();
         if metrics.contains("payonce_worker_rows_total{worker=\"publish\",result=\"again\"}") {

@@ -33,11 +33,16 @@ async fn b046_b047_fifty_copies_have_one_effect_and_each_is_acknowledged() {
     let made = open(&place, "O1", 700).await;
     place.buyer(&made, "pay").await;
     place.until_status(&made["id"], "paid").await;
-    let sent = place.control("notifications", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "mode": "repeat", "times": 50 })).await;
+    let sent = place
+        .control("notifications", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "mode": "repeat", "times": 50 }))
+        .await;
     let copies = sent["sent"].as_array().expect("deliveries");
     assert_eq!(copies.len(), 50);
     for copy in copies {
-        assert_eq!((copy["status"].as_u64(), copy["body"].as_str(), copy["acknowledged"].as_bool()), (Some(200), Some("success"), Some(true)));
+        assert_eq!(
+            (copy["status"].as_u64(), copy["body"].as_str(), copy["acknowledged"].as_bool()),
+            (Some(200), Some("success"), Some(true))
+        );
     }
     assert_eq!(place.event_types(1).await, ["payment.paid"]);
     assert_eq!(place.executed("charge").await, (1, 700));
@@ -50,7 +55,9 @@ async fn b046_copies_that_race_with_the_first_have_one_effect() {
     let made = open(&place, "O1", 700).await;
     place.notify(&made, "hold").await;
     place.buyer(&made, "pay").await;
-    let copies = (0..5).map(|_| place.control("notifications", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "mode": "repeat", "times": 10 })));
+    let copies = (0..5).map(|_| {
+        place.control("notifications", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "mode": "repeat", "times": 10 }))
+    });
     futures_util::future::join_all(copies).await;
     place.until_status(&made["id"], "paid").await;
     place.notify(&made, "release").await;
@@ -84,11 +91,17 @@ async fn b051_refund_notices_that_carry_the_payments_numbers_are_refunds() {
     place.post(&path, "R1", &refund("r1", 3000)).await.expect(201);
     place.post(&path, "R2", &refund("r2", 2000)).await.expect(201);
     // At the console, too: unknown to us until it is told.
-    place.control("buyer", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "action": "refund_at_console", "amount": 1000 })).await;
+    place
+        .control("buyer", json!({ "channel": "alipay", "channel_ref": channel_ref(&made), "action": "refund_at_console", "amount": 1000 }))
+        .await;
     let after = place.until(&made["id"], "the console's refund", |payment| payment["amount_refunded"] == 6000).await;
     assert_eq!(after["status"], "paid");
     let types = place.event_types(4).await;
-    assert_eq!((types.iter().filter(|kind| *kind == "payment.paid").count(), types.iter().filter(|kind| *kind == "refund.succeeded").count()), (1, 3), "{types:?}");
+    assert_eq!(
+        (types.iter().filter(|kind| *kind == "payment.paid").count(), types.iter().filter(|kind| *kind == "refund.succeeded").count()),
+        (1, 3),
+        "{types:?}"
+    );
     assert_eq!(place.post(&path, "R3", &refund("r3", 4001)).await.expect(422).json()["amount_refundable"], 4000);
     place.stop().await;
 }
@@ -168,7 +181,12 @@ async fn b058_a_notice_at_another_tenants_address_moves_nothing() {
     place.notify(&made, "hold").await;
     place.buyer(&made, "pay").await;
     // What was signed for the one account, delivered to the other's address: the signature does not hold there.
-    let listed = place.client.send(Method::GET, &format!("{}/_sandbox/notifications?channel=alipay", place.sandbox), &[], "").await.expect(200).json();
+    let listed = place
+        .client
+        .send(Method::GET, &format!("{}/_sandbox/notifications?channel=alipay", place.sandbox), &[], "")
+        .await
+        .expect(200)
+        .json();
     assert_eq!(listed["notifications"].as_array().map(Vec::len), Some(1), "{listed}");
     assert_eq!(place.payment(&made["id"]).await["status"], "pending");
     let nowhere = format!("{}/webhooks/alipay/nobody", place.base);
@@ -186,7 +204,12 @@ async fn b065_the_acknowledgement_is_exactly_seven_bytes_and_nothing_wraps_it() 
     let made = open(&place, "O1", 700).await;
     place.buyer(&made, "pay").await;
     place.until_status(&made["id"], "paid").await;
-    let listed = place.client.send(Method::GET, &format!("{}/_sandbox/notifications?channel=alipay", place.sandbox), &[], "").await.expect(200).json();
+    let listed = place
+        .client
+        .send(Method::GET, &format!("{}/_sandbox/notifications?channel=alipay", place.sandbox), &[], "")
+        .await
+        .expect(200)
+        .json();
     let deliveries = listed["notifications"][0]["deliveries"].as_array().cloned().unwrap_or_default();
     assert!(!deliveries.is_empty(), "{listed}");
     for delivery in deliveries {
@@ -194,7 +217,8 @@ async fn b065_the_acknowledgement_is_exactly_seven_bytes_and_nothing_wraps_it() 
     }
     let rows = inbox(&place, "settled").await;
     assert_eq!((rows.len(), rows[0]["payment"].clone(), rows[0]["facts"]["kind"].as_str()), (1, made["id"].clone(), Some("paid")));
-    let again = place.post(&format!("/v1/inbox/{}/retry", rows[0]["id"].as_str().expect("an id")), "K9", &json!({})).await.expect(200).json();
+    let again =
+        place.post(&format!("/v1/inbox/{}/retry", rows[0]["id"].as_str().expect("an id")), "K9", &json!({})).await.expect(200).json();
     assert_eq!(again["status"], "settled");
     assert_eq!(place.event_types(1).await, ["payment.paid"]);
     place.stop().await;
@@ -244,7 +268,12 @@ async fn b075_closing_loses_to_paying() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b034_b035_a_timeout_is_not_a_failure_and_is_found_out_under_the_same_number() {
-    let quick = [("PAYONCE_CHANNEL_DEADLINE", "500ms"), ("PAYONCE_HTTP_ANSWER_DUE", "900ms"), ("PAYONCE_RECONCILE_FIRST_LOOK_UP", "200ms"), ("PAYONCE_RECONCILE_INTERVAL", "100ms")];
+    let quick = [
+        ("PAYONCE_CHANNEL_DEADLINE", "500ms"),
+        ("PAYONCE_HTTP_ANSWER_DUE", "900ms"),
+        ("PAYONCE_RECONCILE_FIRST_LOOK_UP", "200ms"),
+        ("PAYONCE_RECONCILE_INTERVAL", "100ms"),
+    ];
     let place = Place::with(&quick).await;
     place.control("notifications", json!({ "channel": "alipay", "mode": "drop" })).await;
     // Executes, and answers long after everybody has given up; look-ups fail at first.

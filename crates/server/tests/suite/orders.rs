@@ -10,7 +10,10 @@ async fn a_code_that_the_buyer_shows_is_charged_once_and_replayed_byte_for_byte(
     let body = barcode("O1", 1990, CODE_PAYS);
     let first = place.post("/v1/payments", "K1", &body).await.expect(201);
     let payment = first.json();
-    assert_eq!((payment["status"].as_str(), payment["amount"].as_i64(), payment["amount_captured"].as_i64()), (Some("paid"), Some(1990), Some(1990)));
+    assert_eq!(
+        (payment["status"].as_str(), payment["amount"].as_i64(), payment["amount_captured"].as_i64()),
+        (Some("paid"), Some(1990), Some(1990))
+    );
     assert_eq!(payment["attempt"]["status"], "succeeded");
     assert_eq!(payment["attempt"]["action"]["type"], "none");
     assert_eq!(first.header("location"), Some(format!("/v1/payments/{}", payment["id"].as_str().expect("an id")).as_str()));
@@ -97,7 +100,10 @@ async fn b086_amount_edited_after_a_failed_try() {
     let place = Place::start().await;
     let declined = place.post("/v1/payments", "K1", &barcode("O1", 1800, CODE_INVALID)).await.expect(402).json();
     let good = place.post("/v1/payments", "K2", &barcode("O1", 1000, CODE_PAYS)).await.expect(201).json();
-    assert_eq!((good["id"].as_str(), good["amount"].as_i64(), good["status"].as_str()), (declined["payment"]["id"].as_str(), Some(1000), Some("paid")));
+    assert_eq!(
+        (good["id"].as_str(), good["amount"].as_i64(), good["status"].as_str()),
+        (declined["payment"]["id"].as_str(), Some(1000), Some("paid"))
+    );
     assert_eq!(place.executed("charge").await, (1, 1000));
     place.stop().await;
 }
@@ -146,7 +152,8 @@ async fn another_way_of_paying_ends_the_open_one_first() {
     assert_eq!(same["attempts"].as_array().map(Vec::len), Some(1));
     // The buyer has scanned, so that there is something to close.
     place.buyer(&made, "abandon").await;
-    let switched = place.post(&path, "K3", &json!({ "channel": "alipay", "method": "barcode", "channel_options": { "auth_code": CODE_PAYS } })).await;
+    let switched =
+        place.post(&path, "K3", &json!({ "channel": "alipay", "method": "barcode", "channel_options": { "auth_code": CODE_PAYS } })).await;
     let switched = switched.expect(201).json();
     assert_eq!((switched["status"].as_str(), switched["attempts"][0]["status"].as_str()), (Some("paid"), Some("closed")));
     assert_eq!(place.executed("charge").await.0, 1);
@@ -198,7 +205,8 @@ async fn b025_and_b058_tenants_share_keys_and_orders_and_nothing_else() {
         let reply = place.post_as(KEY_2, &format!("/v1/payments/{id}/{path}"), &place.key(), body.to_string()).await;
         assert_eq!((reply.status, reply.code()), (404, "payment_not_found".to_owned()), "{path}");
     }
-    let names_account = json!({ "order_id": "O9", "amount": 500, "currency": "CNY", "channel": "alipay", "account": "alipay", "method": "qr" });
+    let names_account =
+        json!({ "order_id": "O9", "amount": 500, "currency": "CNY", "channel": "alipay", "account": "alipay", "method": "qr" });
     assert_eq!(place.post_as(KEY_2, "/v1/payments", "K9", names_account.to_string()).await.expect(400).code(), "parameter_invalid");
     place.stop().await;
 }
@@ -212,7 +220,10 @@ async fn lists_are_filtered_and_paged() {
     }
     place.paid("P1", 300).await;
     let page = place.get("/v1/payments?status=pending&limit=2").await.expect(200).json();
-    assert_eq!((page["data"][0]["id"].clone(), page["data"][1]["id"].clone(), page["has_more"].clone()), (ids[4].clone(), ids[3].clone(), json!(true)));
+    assert_eq!(
+        (page["data"][0]["id"].clone(), page["data"][1]["id"].clone(), page["has_more"].clone()),
+        (ids[4].clone(), ids[3].clone(), json!(true))
+    );
     let after = page["next"].as_str().expect("a cursor");
     let rest = place.get(&format!("/v1/payments?status=pending&after={after}")).await.expect(200).json();
     assert_eq!((rest["data"].as_array().map(Vec::len), rest["has_more"].as_bool()), (Some(3), Some(false)));

@@ -122,7 +122,11 @@ impl Place {
     }
 
     pub(crate) async fn fault(&self, operation: &str, fault: &str, times: u32, delay_ms: Option<u64>) {
-        self.control("faults", json!({ "channel": "alipay", "operation": operation, "fault": fault, "times": times, "delay_ms": delay_ms })).await;
+        self.control(
+            "faults",
+            json!({ "channel": "alipay", "operation": operation, "fault": fault, "times": times, "delay_ms": delay_ms }),
+        )
+        .await;
     }
 
     /// What the buyer does with the payment's newest attempt.

@@ -26,7 +26,10 @@ async fn b022_b024_partial_refunds_are_each_made_once_and_the_third_is_refused()
     }
     assert_eq!(place.executed("refund").await, (2, 6000));
     let over = place.post(&path(&paid), "RC", &refund("r3", 4001)).await.expect(422);
-    assert_eq!((over.code().as_str(), over.json()["amount_refundable"].as_i64(), over.json()["money_moved"].as_str()), ("refund_exceeds_payment", Some(4000), Some("no")));
+    assert_eq!(
+        (over.code().as_str(), over.json()["amount_refundable"].as_i64(), over.json()["money_moved"].as_str()),
+        ("refund_exceeds_payment", Some(4000), Some("no"))
+    );
     assert_eq!(place.payment(&paid["id"]).await["amount_refunded"], 6000);
     // The refused key is free: the same key makes a smaller one.
     place.post(&path(&paid), "RC", &refund("r3", 4000)).await.expect(201);

@@ -1,0 +1,92 @@
+//! The database that the stories play on. A PostgreSQL database lends us a schema of our own, so that the demo can be played on one that holds
+//! something else, again and again; it is dropped after a run that went well.
+
+use std::path::Path;
+
+use tokio_postgres::{Client, NoTls};
+
+use crate::exit::Fault;
+
+/// A place to play.
+#[derive(Debug)]
+pub(super) struct Ground {
+    /// The address for the service.
+    pub(super) url: String,
+    /// Where the service's key lies; beside a file that was named, its own.
+    pub(super) key_file: Option<String>,
+    lent: Option<Lent>,
+}
+
+#[derive(Debug)]
+struct Lent {
+    database: String,
+    schema: String,
+}
+
+impl Ground {
+    /// Makes ready what `--database` names; a temporary file without it.
+    pub(super) async fn lay(database: Option<&str>, dir: &Path, run: &str) -> Result<Self, Fault> {
+        let own_key = Some(dir.join("demo.key").display().to_string());
+        match database {
+            None => Ok(Self { url: format!("sqlite://{}", dir.join("demo.db").display()), key_file: own_key, lent: None }),
+            Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                let schema = format!("payonce_demo_{run}");
+                let lent = Lent { database: url.to_owned(), schema };
+                lent.run(&format!("CREATE SCHEMA {}", lent.schema)).await?;
+                let joint = if url.contains('?') { '&' } else { '?' };
+                let url = format!("{url}{joint}options=-c%20search_path%3D{}", lent.schema);
+                Ok(Self { url, key_file: own_key, lent: Some(lent) })
+            }
+            Some(url) => Ok(Self { url: absolute(url)?, key_file: None, lent: None }),
+        }
+    }
+
+    /// What is left behind, in words, if it is not cleared.
+    pub(super) fn kept(&self) -> Option<String> {
+        self.lent.as_ref().map(|lent| format!("the schema {}", lent.schema))
+    }
+
+    /// Takes away what was made.
+    pub(super) async fn clear(self) -> Result<(), Fault> {
+        match &self.lent {
+            None => Ok(()),
+            Some(lent) => lent.run(&format!("DROP SCHEMA {} CASCADE", lent.schema)).await,
+        }
+    }
+}
+
+impl Lent {
+    /// One statement on a connection of its own. The schema's name is ours: letters, digits and underscores.
+    async fn run(&self, statement: &str) -> Result<(), Fault> {
+        let fault = |why: tokio_postgres::Error| {
+            let cause = std::error::Error::source(&why).map_or_else(String::new, |cause| format!(": {cause}"));
+            Fault::new(format!("the demo's own schema cannot be made or dropped: {why}{cause}"))
+                .hint("the database has to answer at --database without TLS and without a pooler, and its user needs the right CREATE there")
+        };
+        let (client, connection): (Client, _) = tokio_postgres::connect(&self.database, NoTls).await.map_err(fault)?;
+        let driver = tokio::spawn(connection);
+        let done = client.batch_execute(statement).await.map_err(fault);
+        driver.abort();
+        done
+    }
+}
+
+/// The service runs in a folder of its own, so a relative path has to be said in full.
+fn absolute(url: &str) -> Result<String, Fault> {
+    let Some(file) = url.strip_prefix("sqlite://").filter(|file| Path::new(file).is_relative()) else { return Ok(url.to_owned()) };
+    let full = std::path::absolute(file).map_err(|why| Fault::new(format!("{file}: {why}")))?;
+    Ok(format!("sqlite://{}", full.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_file_is_named_in_full_and_others_stay() {
+        let here = std::env::current_dir().expect("a folder");
+        assert_eq!(absolute("sqlite://a.db").ok(), Some(format!("sqlite://{}", here.join("a.db").display())));
+        assert_eq!(absolute("sqlite:///x/a.db").ok().as_deref(), Some("sqlite:///x/a.db"));
+        assert_eq!(absolute("mysql://x").ok().as_deref(), Some("mysql://x"));
+    }
+}
