@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what payonce needs on a Debian machine. Safe to repeat: what is there already is left alone and not mentioned.
 #
-#   scripts/setup.sh demo    what `make demo` and `make serve` need: a C compiler and Rust (both only checked for)
+#   scripts/setup.sh demo    what `make demo` and `make serve` need: a C compiler, and Rust, which is only checked for
 #   scripts/setup.sh test    also what the tests need: PostgreSQL's server programs, PgBouncer, flock, Python with the channels' SDKs
 #
 # It starts no service and makes no database cluster: tests run servers of their own, on loopback, and stop them.
@@ -37,8 +37,8 @@ as_root() {
     fi
 }
 
-check_compilers() {
-    command -v cc >/dev/null || fail "no C compiler (cc); SQLite and the crypto library are built from source" "apt-get install gcc libc6-dev"
+# SQLite and the crypto library are built from source.
+check_rust() {
     command -v cargo >/dev/null || fail "no Rust toolchain (cargo)" "install Rust $(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or later with rustup"
 }
 
@@ -79,11 +79,14 @@ hold_services_back() {
 
 install_packages() {
     local missing=()
-    has_postgres || missing+=(postgresql)
-    has_pgbouncer || missing+=(pgbouncer)
-    pick_python >/dev/null || missing+=(python3 python3-venv)
-    command -v flock >/dev/null || missing+=(util-linux)
-    command -v curl >/dev/null || missing+=(curl)
+    command -v cc >/dev/null || missing+=(gcc libc6-dev)
+    if [ "$mode" = test ]; then
+        has_postgres || missing+=(postgresql)
+        has_pgbouncer || missing+=(pgbouncer)
+        pick_python >/dev/null || missing+=(python3 python3-venv)
+        command -v flock >/dev/null || missing+=(util-linux)
+        command -v curl >/dev/null || missing+=(curl)
+    fi
     [ "${#missing[@]}" -gt 0 ] || return 0
     command -v apt-get >/dev/null || fail "missing: ${missing[*]}, and there is no apt-get" "install them with this system's package manager"
     say "installing with apt-get: ${missing[*]}"
@@ -93,6 +96,8 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}" >&2
     clean_up
     undo=()
+    command -v cc >/dev/null || fail "there is still no C compiler (cc)" "look at apt-get's output above"
+    [ "$mode" = test ] || return 0
     has_postgres || fail "PostgreSQL's server programs are still missing" "look at apt-get's output above"
     has_pgbouncer || fail "PgBouncer is still missing" "look at apt-get's output above"
 }
@@ -120,10 +125,11 @@ install_python_packages() {
 mode=${1:-}
 case $mode in
 demo)
-    check_compilers
+    check_rust
+    install_packages
     ;;
 test)
-    check_compilers
+    check_rust
     install_packages
     install_python_packages
     ;;

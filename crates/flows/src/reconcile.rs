@@ -52,13 +52,10 @@ impl Ledger {
     }
 
     async fn reconcile_held(&self, tenant: &TenantId, id: &PaymentId) -> Result<bool, FlowFault> {
-        let result = self.reconcile_payment(tenant, id).await;
-        if result.is_err() {
-            // Without a new due time the payment would come again at once; it stays held instead, and is free again after that.
-            return result;
-        }
+        // After a fault it stays held: without a new due time it would come again at once.
+        let moved = self.reconcile_payment(tenant, id).await?;
         self.store.let_go(tenant, id).await?;
-        result
+        Ok(moved)
     }
 
     /// Everything of one payment that is due. Whether its status moved.

@@ -210,7 +210,13 @@ impl Build {
     /// A lease of somebody who began to send just now.
     pub fn send_lease(&self) -> SendLease {
         let now = self.now();
-        SendLease { sender: "node-1/7".to_owned(), first_sent_at: now, send_until: now.plus(Duration::from_secs(20)), sends: 1, unanswered: 1 }
+        SendLease {
+            sender: "node-1/7".to_owned(),
+            first_sent_at: now,
+            send_until: now.plus(Duration::from_secs(20)),
+            sends: 3,
+            unanswered: 2,
+        }
     }
 
     /// A failure with a code of the channel.

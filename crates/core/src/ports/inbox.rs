@@ -87,6 +87,7 @@ pub struct InboxVerdict {
 pub trait Inbox: Send + Sync + 'static {
     /// Stores the events of a verified notification in one transaction; those whose identity the account knows are left as they are. `ids` are
     /// for the events in order. Returns the ids of the rows that are new.
+    #[expect(clippy::too_many_arguments, reason = "each is one column of the rows; a struct of them would have this one use")]
     async fn receive(
         &self,
         tenant: &TenantId,

@@ -5,6 +5,7 @@ use payonce_core::event::EventKind;
 use payonce_core::money::{Currency, Money};
 use payonce_core::notification::{Booked, Facts, Notification, Reason, bind};
 use payonce_core::outcome::{Outcome, Source};
+use payonce_core::payment::change::AuditEntry;
 use payonce_core::payment::observe::{OPERATOR_TXN, Observation, observe};
 use payonce_core::payment::{PaymentStatus, Review, SurplusPolicy};
 use payonce_core::refund::{RefundOf, RefundStatus};
@@ -236,6 +237,19 @@ fn a_second_transaction_on_the_paid_attempt_is_a_surplus() {
 }
 
 #[test]
+fn the_same_money_named_on_another_attempt_is_not_counted_again() {
+    let mut story = Story::new();
+    story.see(0, Outcome::Closed);
+    let second = story.start("wechat");
+    story.see(second, paid("T1"));
+    // The channel's transaction, matched by an old reference of the same account: it is in the books already.
+    story.see(0, paid("T1"));
+    assert_eq!((story.payment.status, story.payment.surpluses.len(), story.payment.refunds.len()), (PaymentStatus::Paid, 0, 0));
+    story.see(0, paid("T2"));
+    assert_eq!(story.payment.surpluses.len(), 1, "other money is other money");
+}
+
+#[test]
 fn money_reserved_where_nobody_wants_it_is_shown_to_a_person_once() {
     let mut story = Story::new();
     story.see(0, Outcome::Closed);
@@ -258,6 +272,48 @@ fn money_that_comes_while_a_person_has_to_look_is_told_then_and_not_again_when_t
     assert_eq!(story.payment.status, PaymentStatus::Review);
     story.step(|draft| draft.after.review = None);
     assert_eq!((story.payment.status, kinds(&story)), (PaymentStatus::Paid, vec!["payment.review", "payment.paid"]));
+}
+
+#[test]
+fn an_altered_or_removed_timeline_entry_shows() {
+    let mut story = Story::paid();
+    story.see(0, paid("T2"));
+    let id = story.payment.id.clone();
+    let whole = |entries: &[AuditEntry]| {
+        let mut prev = [0; 32];
+        entries.iter().all(|entry| {
+            let fits = entry.prev == prev && entry.hash == entry.expected_hash(&id);
+            prev = entry.hash;
+            fits
+        }) && prev == story.payment.audit_head
+    };
+    assert!(whole(&story.timeline));
+    for n in 0..story.timeline.len() {
+        let mut without = story.timeline.clone();
+        without.remove(n);
+        assert!(!whole(&without), "entry {n} is gone");
+        let alterations: [fn(&mut AuditEntry); 7] = [
+            |entry| entry.n += 1,
+            |entry| entry.at.0 += 1,
+            |entry| entry.kind.push('x'),
+            |entry| entry.source = if entry.source.is_none() { Some(Source::Operator) } else { None },
+            |entry| entry.detail = serde_json::json!({ "forged": true }),
+            |entry| entry.prev[0] ^= 1,
+            |entry| entry.hash[0] ^= 1,
+        ];
+        for (which, alter) in alterations.iter().enumerate() {
+            let mut altered = story.timeline.clone();
+            alter(&mut altered[n]);
+            assert!(!whole(&altered), "entry {n} was altered ({which})");
+            // Its own hash made to fit again, the next one tells.
+            altered[n].hash = altered[n].expected_hash(&id);
+            assert!(which == 6 || !whole(&altered), "entry {n} was forged ({which})");
+        }
+    }
+    // The hash before is part of the hash: what follows a forged entry cannot stay as it is.
+    let mut forged = story.timeline[1].clone();
+    forged.prev[0] ^= 1;
+    assert_ne!(forged.expected_hash(&id), forged.hash);
 }
 
 #[test]

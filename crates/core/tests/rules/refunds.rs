@@ -149,6 +149,39 @@ fn a_console_refund_that_overlaps_ours_is_booked_and_shown_to_a_person() {
 }
 
 #[test]
+fn a_refund_that_goes_through_after_it_had_failed_is_booked_and_an_overlap_shown() {
+    for (again, overlap) in [(10_000, true), (4_000, false)] {
+        let mut story = Story::paid();
+        let r1 = story.refund("r1", 6_000).expect("free");
+        story.see_refund(&r1, &RefundOutcome::Failed(no()), false);
+        let r2 = story.refund("r2", again).expect("the reservation was released");
+        story.see_refund(&r1, &refunded(), false);
+        assert_eq!((story.refund_row(&r1).status, story.refund_row(&r2).status), (RefundStatus::Succeeded, RefundStatus::Pending));
+        assert_eq!(story.payment.review.as_ref().map(|review| review.code.as_str()), overlap.then_some("refund_overlap"));
+        assert_eq!((story.payment.refundable(), story.told(EventKind::RefundSucceeded)), (cny(0), 1));
+    }
+}
+
+#[test]
+fn a_surplus_that_may_have_gone_back_twice_is_shown_to_a_person() {
+    let mut story = Story::new();
+    let second = story.force("alipay");
+    story.see(second, paid("A"));
+    story.see(0, paid("B"));
+    // Ours has left this machine: it is not given up, and both may have gone through.
+    let ours = story.payment.refunds[0].id.clone();
+    story.step(|draft| {
+        let lease = draft.after.attempts[0].send.clone();
+        draft.after.refunds[0].send = lease;
+        draft.note("sending", None, serde_json::json!({}));
+    });
+    story.notice(0, &named("console-1", 10_000, &RefundFact::Succeeded));
+    assert_eq!((story.refund_row(&ours).status, story.payment.refunds.len()), (RefundStatus::Pending, 2));
+    assert_eq!(story.payment.review.as_ref().map(|review| review.code.as_str()), Some("refund_overlap"));
+    assert_eq!(story.payment.refundable(), cny(10_000), "the order's own money is not touched");
+}
+
+#[test]
 fn a_refund_notice_before_the_payment_s_own_is_settled_by_the_money() {
     let mut story = Story::new();
     story.notice(0, &named("console-1", 2_000, &RefundFact::Succeeded));

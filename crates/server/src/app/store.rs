@@ -17,7 +17,7 @@ pub struct OpenedStore(Which);
 #[derive(Clone, Debug)]
 enum Which {
     Sqlite(SqliteStore),
-    Postgres(PostgresStore),
+    Postgres(Box<PostgresStore>),
 }
 
 /// Opens the store at `url`: `sqlite://FILE`, `sqlite::memory:`, or `postgres://…`.
@@ -33,7 +33,7 @@ pub(super) async fn open_pooled(url: &str, pool: usize) -> Result<OpenedStore, S
             StartFault::new(format!("the database cannot be reached: {why}"))
                 .hint_that("check that PostgreSQL runs there, and the address, user and password")
         })?;
-        return Ok(OpenedStore(Which::Postgres(store)));
+        return Ok(OpenedStore(Which::Postgres(Box::new(store))));
     }
     let path = match (url, url.strip_prefix("sqlite://")) {
         ("sqlite::memory:", _) => ":memory:",
@@ -79,7 +79,7 @@ impl OpenedStore {
     pub fn store(&self) -> Arc<dyn Store> {
         match &self.0 {
             Which::Sqlite(store) => Arc::new(store.clone()),
-            Which::Postgres(store) => Arc::new(store.clone()),
+            Which::Postgres(store) => Arc::new(store.as_ref().clone()),
         }
     }
 }

@@ -230,3 +230,52 @@ async fn a_repeat_waits_where_the_configuration_says_so() {
     assert_eq!(a.body, b.body);
     place.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b029_an_expired_key_is_taken_over_by_one_of_many() {
+    let short = [
+        ("PAYONCE_GUARD_TTL", "1500ms"),
+        ("PAYONCE_GUARD_LEASE", "1200ms"),
+        ("PAYONCE_CHANNEL_DEADLINE", "500ms"),
+        ("PAYONCE_HTTP_ANSWER_DUE", "900ms"),
+    ];
+    let place = Place::with(&short).await;
+    place.post("/v1/payments", "K1", &barcode("O1", 100, CODE_PAYS)).await.expect(201);
+    tokio::time::sleep(std::time::Duration::from_millis(2000)).await;
+    let body = barcode("O2", 200, CODE_PAYS);
+    let all = futures_util::future::join_all((0..10).map(|_| place.post("/v1/payments", "K1", &body))).await;
+    let fresh = all.iter().filter(|reply| reply.status == 201 && !reply.is_replay()).count();
+    assert_eq!(fresh, 1, "{:?}", all.iter().map(|reply| reply.status).collect::<Vec<_>>());
+    assert!(all.iter().all(|reply| reply.status == 201 || (reply.status == 409 && reply.code() == "idempotency_key_in_use")));
+    assert_eq!(place.executed("charge").await, (2, 300));
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b004_answers_that_are_none_leave_no_key_in_progress() {
+    let place = Place::start().await;
+    for (n, fault) in ["malformed", "empty", "error_after", "bad_signature", "drop_response"].into_iter().enumerate() {
+        place.fault("charge", fault, 1, None).await;
+        let (key, body) = (place.key(), barcode(&format!("O{n}"), 100, CODE_PAYS));
+        let first = place.post("/v1/payments", &key, &body).await;
+        assert!([201, 202].contains(&first.status), "{fault}: {}", first.text());
+        let again = place.post("/v1/payments", &key, &body).await.expect(201).json();
+        assert_eq!((again["status"].as_str(), again["id"].clone()), (Some("paid"), first.json()["id"].clone()), "{fault}");
+    }
+    assert_eq!(place.executed("charge").await, (5, 500));
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b089_an_answer_over_the_limit_is_kept_as_a_marker_that_points_to_the_payment() {
+    let place = Place::with(&[("PAYONCE_GUARD_MAX_ANSWER", "4KiB")]).await;
+    let mut body = barcode("O1", 100, CODE_PAYS);
+    let long = "x".repeat(500);
+    body["metadata"] = (0..20).map(|n| (format!("m{n}"), json!(long))).collect();
+    let first = place.post("/v1/payments", "K1", &body).await.expect(201);
+    let again = place.post("/v1/payments", "K1", &body).await.expect(201);
+    assert!(again.is_replay());
+    assert_eq!((again.header("location"), again.json()["code"].as_str()), (first.header("location"), Some("idempotency_answer_not_kept")));
+    assert_eq!(place.executed("charge").await, (1, 100));
+    place.stop().await;
+}

@@ -234,3 +234,63 @@ async fn lists_are_filtered_and_paged() {
     }
     place.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn b002_the_workers_and_a_manual_request_for_one_order_charge_once() {
+    let quick = [
+        ("PAYONCE_CHANNEL_DEADLINE", "700ms"),
+        ("PAYONCE_HTTP_ANSWER_DUE", "900ms"),
+        ("PAYONCE_RECONCILE_FIRST_LOOK_UP", "100ms"),
+        ("PAYONCE_RECONCILE_INTERVAL", "50ms"),
+    ];
+    let place = Place::with(&quick).await;
+    // The channel stalls past the deadline, and executes all the same.
+    place.fault("charge", "delay", 1, Some(1500)).await;
+    let body = barcode("O1", 50_000, CODE_PAYS);
+    let first = place.post("/v1/payments", "K1", &body).await.expect(202).json();
+    let id = first["id"].as_str().expect("an id");
+    let (sync, path) = (place.key(), format!("/v1/payments/{id}/sync"));
+    let (again, other, synced) =
+        tokio::join!(place.post("/v1/payments", "K1", &body), place.post("/v1/payments", "K2", &body), place.post_raw(&path, &sync, "{}"),);
+    for reply in [&again, &other, &synced] {
+        assert!([200, 201, 202, 409].contains(&reply.status), "{}", reply.text());
+    }
+    place.until_status(&first["id"], "paid").await;
+    assert_eq!(place.executed("charge").await, (1, 50_000));
+    assert_eq!(place.event_types(1).await, ["payment.paid"]);
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_ends_only_what_nobody_knows() {
+    let quick = [("PAYONCE_CHANNEL_DEADLINE", "300ms"), ("PAYONCE_HTTP_ANSWER_DUE", "500ms")];
+    let place = Place::with(&quick).await;
+    let paid = place.paid("P1", 100).await;
+    let resolve = |payment: &Value| format!("/v1/payments/{}/resolve", payment["id"].as_str().expect("an id"));
+    let said = json!({ "outcome": "succeeded", "evidence": "statement of 2026-12-01, line 7" });
+    assert_eq!(place.post(&resolve(&paid), "R1", &said).await.expect(409).code(), "nothing_to_resolve");
+    place.fault("charge", "drop_request", 5, None).await;
+    place.fault("query", "error_before", 100, None).await;
+    let lost = place.post("/v1/payments", "K1", &barcode("O1", 700, CODE_PAYS)).await.expect(202).json();
+    assert_eq!(place.post(&resolve(&lost), "R2", &json!({ "outcome": "succeeded" })).await.expect(400).code(), "parameter_missing");
+    let mut ended =
+        place.post(&resolve(&lost), "R3", &json!({ "outcome": "never_happened", "evidence": "asked the channel's support" })).await;
+    for _ in 0..100 {
+        if ended.status == 200 {
+            break;
+        }
+        // While a request is on its way, nobody may say what came of it.
+        assert_eq!(ended.code(), "attempt_unresolved");
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        ended = place.post(&resolve(&lost), "R3", &json!({ "outcome": "never_happened", "evidence": "asked the channel's support" })).await;
+    }
+    assert_eq!(ended.expect(200).json()["status"], "closed");
+    let timeline = place.get(&format!("/v1/payments/{}/timeline", lost["id"].as_str().expect("an id"))).await.expect(200).json();
+    let resolved =
+        timeline["data"].as_array().expect("entries").iter().find(|entry| entry["kind"] == "resolved").cloned().expect("an entry");
+    assert_eq!(
+        (resolved["source"].as_str(), resolved["detail"]["evidence"].as_str()),
+        (Some("operator"), Some("asked the channel's support"))
+    );
+    place.stop().await;
+}

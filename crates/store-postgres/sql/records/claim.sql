@@ -1,15 +1,5 @@
--- Absent rows of a batch are ours by this one statement (I8); rows that stand there are left alone and read by `read` with a fresh snapshot.
--- In key order, so that the batches of two processes never wait for each other in a circle. Of two rows with one key the first is taken.
-WITH clock AS MATERIALIZED (
-    SELECT COALESCE($8::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint) AS now
-)
+-- An absent row is ours by this one statement (I8); a row that stands there is left alone and read by `read`. No rows affected: somebody has it.
 INSERT INTO records (tenant, key, scope, fingerprint, claim_id, fence, state, created_at, locked_until, expires_at)
-SELECT u.tenant, u.key, u.scope, u.fingerprint, u.claim_id, 1, 0, clock.now, clock.now + u.lease, clock.now + u.ttl
-FROM unnest(
-    (SELECT $1::text[]), (SELECT $2::text[]), (SELECT $3::text[]), (SELECT $4::bytea[]),
-    (SELECT $5::uuid[]), (SELECT $6::bigint[]), (SELECT $7::bigint[])
-) WITH ORDINALITY AS u (tenant, key, scope, fingerprint, claim_id, lease, ttl, n)
-CROSS JOIN clock
-ORDER BY u.tenant COLLATE "C", u.key COLLATE "C", u.scope COLLATE "C", u.n
+SELECT $1, $2, $3, $4, $5, 1, 0, clock.now, clock.now + $7, clock.now + $8
+FROM (SELECT COALESCE($6::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint) AS now) AS clock
 ON CONFLICT (tenant, key, scope) DO NOTHING
-RETURNING claim_id
