@@ -59,7 +59,7 @@ impl Ledger {
                 let Some(attempt) = draft.after.live().filter(|attempt| may_be_resolved(attempt.status)).cloned() else { return };
                 let outcome = match verdict {
                     Verdict::Succeeded => {
-                        let txn = attempt.channel_txn.clone().unwrap_or_else(|| format!("operator:{}", attempt.id));
+                        let txn = attempt.channel_txn.clone().unwrap_or_else(|| format!("{}{}", observe::OPERATOR_TXN, attempt.id));
                         Outcome::Paid(Taken { txn, amount: Some(attempt.amount), at: None })
                     }
                     Verdict::NeverHappened => Outcome::Closed,

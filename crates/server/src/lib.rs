@@ -6,6 +6,7 @@
 mod api;
 mod app;
 pub mod config;
+mod dashboard;
 mod merchant;
 pub mod observe;
 mod pages;
@@ -13,4 +14,4 @@ mod serve;
 mod webhook;
 mod workers;
 
-pub use app::{App, OpenedStore, Running, StartFault, open_store, shutdown_signal};
+pub use app::{App, OpenedStore, Running, StartFault, drop_lent_schema, lend_schema, open_store, shutdown_signal};

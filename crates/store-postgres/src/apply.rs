@@ -15,8 +15,6 @@ use crate::statement as sql;
 
 mod children;
 
-use children::{Attempts, Captures, Entries, Events, Refunds, Surpluses};
-
 /// Why the transaction is rolled back.
 enum Undo {
     /// This is the answer all the same.
@@ -28,11 +26,10 @@ enum Undo {
 }
 
 pub(crate) async fn apply_once(store: &PostgresStore, change: &Change) -> Result<Applied, StoreFault> {
-    let columns = Columns::of(change)?;
     let session = store.session().await?;
     let work = async {
         session.ready(PIPELINE).await?;
-        match sent(&session, change, &columns).await {
+        match sent(&session, change).await {
             Ok(()) => session.commit().await.map(|()| Applied::Done),
             Err(undo) => {
                 session.roll_back().await;
@@ -47,49 +44,24 @@ pub(crate) async fn apply_once(store: &PostgresStore, change: &Change) -> Result
     session.within(Effect::None, work).await
 }
 
-/// The statements that are under way at once and may be kept prepared.
-const PIPELINE: &[&sql::Statement] = &[&sql::PAYMENTS_INSERT, &sql::PAYMENTS_MOVE, &sql::INBOX_SETTLE];
-
-/// What a change writes.
-struct Columns<'a> {
-    payment: String,
-    attempts: Attempts<'a>,
-    captures: Captures<'a>,
-    refunds: Refunds<'a>,
-    surpluses: Surpluses<'a>,
-    events: Events<'a>,
-    entries: Entries,
-}
-
-impl<'a> Columns<'a> {
-    fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        Ok(Self {
-            payment: rows::json(&change.payment)?,
-            attempts: Attempts::of(change)?,
-            captures: Captures::of(change)?,
-            refunds: Refunds::of(change)?,
-            surpluses: Surpluses::of(change)?,
-            events: Events::of(change)?,
-            entries: Entries::of(change)?,
-        })
-    }
-}
+/// The statements that are under way at once.
+const PIPELINE: &[&sql::Statement] = &[
+    &sql::PAYMENTS_INSERT,
+    &sql::PAYMENTS_MOVE,
+    &sql::INBOX_SETTLE,
+    &sql::PAYMENTS_PUT_ATTEMPT,
+    &sql::PAYMENTS_PUT_CAPTURE,
+    &sql::PAYMENTS_PUT_REFUND,
+    &sql::PAYMENTS_PUT_SURPLUS,
+    &sql::PAYMENTS_PUT_AUDIT,
+    &sql::OUTBOX_PUT,
+];
 
 /// Sends everything up to the COMMIT in one go, and judges what came back in the order in which it was sent: what follows a failure fails too.
-async fn sent(session: &Session, change: &Change, columns: &Columns<'_>) -> Result<(), Undo> {
-    let (tenant, id) = (change.payment.tenant.as_str(), change.payment.id.as_str());
-    let (begun, moved, settled, attempts, captures, refunds, surpluses, events, entries) = tokio::join!(
-        biased;
-        session.begin(),
-        payment(session, change, &columns.payment),
-        settle(session, change),
-        columns.attempts.put(session, tenant, id),
-        columns.captures.put(session, tenant, id),
-        columns.refunds.put(session, tenant, id),
-        columns.surpluses.put(session, tenant, id),
-        columns.events.put(session, tenant, change.payment.notify_url.as_deref()),
-        columns.entries.put(session, tenant, id),
-    );
+async fn sent(session: &Session, change: &Change) -> Result<(), Undo> {
+    let doc = rows::json(&change.payment).map_err(|fault| Undo::Failed(fault.into()))?;
+    let (begun, moved, settled, children) =
+        tokio::join!(biased; session.begin(), payment(session, change, &doc), settle(session, change), children::put(session, change));
     begun.map_err(Undo::Failed)?;
     if moved.map_err(Undo::Failed)? == 0 {
         return Err(if change.seen.is_none() { Undo::Taken } else { Undo::Answer(Applied::Conflict) });
@@ -97,18 +69,13 @@ async fn sent(session: &Session, change: &Change, columns: &Columns<'_>) -> Resu
     if settled.map_err(Undo::Failed)? == Some(0) {
         return Err(Undo::Answer(Applied::Violates(Rule::InboxRow)));
     }
-    put(attempts, change.attempts.len())?;
-    put(captures, change.captures.len())?;
-    put(refunds, change.refunds.len())?;
-    put(surpluses, change.surpluses.len())?;
-    put(events, change.events.len())?;
-    put(entries, change.audit.len())
+    children.into_iter().try_for_each(put)
 }
 
 /// A rule that stands in the way is an answer, not a fault.
-fn put(done: Result<u64, Failed>, wanted: usize) -> Result<(), Undo> {
+fn put(done: Result<u64, Failed>) -> Result<(), Undo> {
     match done {
-        Ok(count) if rows::total(count) == wanted => Ok(()),
+        Ok(1) => Ok(()),
         Ok(_) => Err(Undo::Failed(StoreFault::Refused("a row of this id belongs to another payment".to_owned()).into())),
         Err(Failed::Sql(error)) => Err(match violated(&error) {
             Some(rule) => Undo::Answer(Applied::Violates(rule)),

@@ -9,13 +9,15 @@ use async_trait::async_trait;
 use payonce_core::channel::{AccountName, ChannelName};
 use payonce_core::clock::Timestamp;
 use payonce_core::id::{InboxId, TenantId};
-use payonce_core::notification::Verified;
+use payonce_core::notification::{Notification, Verified};
 use payonce_core::ports::StoreFault;
 use payonce_core::ports::inbox::{Inbox, InboxRow, InboxStatus, InboxVerdict};
 use payonce_core::secret::{Sealed, sha256};
 
 use crate::PostgresStore;
-use crate::rows::{self, at, bound, json, total};
+use crate::fault::{Effect, repeating};
+use crate::rows::{self, bound, json, total};
+use crate::session::{Failed, Params, Session};
 use crate::statement as sql;
 
 #[async_trait]
@@ -34,17 +36,15 @@ impl Inbox for PostgresStore {
         if events.len() != ids.len() {
             return Err(StoreFault::Refused("every event of a notification needs an id".to_owned()));
         }
-        let identities: Vec<String> = events.iter().map(|event| identity_column(&event.identity)).collect();
-        let docs = events.iter().map(json).collect::<Result<Vec<_>, _>>()?;
-        let names: Vec<&str> = ids.iter().map(InboxId::as_str).collect();
-        let made = self
-            .change(
-                &sql::INBOX_RECEIVE,
-                &[&tenant.as_str(), &channel.as_str(), &account.as_str(), &now.0, &raw.as_bytes(), &names, &identities, &docs],
-            )
-            .await?;
-        let made: HashSet<&str> = made.iter().map(|row| at(row, 0)).collect::<Result<_, _>>()?;
-        Ok(ids.iter().filter(|id| made.contains(id.as_str())).cloned().collect())
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<Received<'_>> =
+            events.iter().zip(ids).map(|(event, id)| Received::of(event, id)).collect::<Result<_, StoreFault>>()?;
+        let envelope = Envelope { tenant, channel, account, raw, now };
+        let mut made: HashSet<&InboxId> = repeating(|| receive_once(self, &envelope, &rows)).await?;
+        // Two rows that bring the same id cannot both be new.
+        Ok(ids.iter().filter(|id| made.remove(id)).cloned().collect())
     }
 
     async fn take_waiting(&self, now: Timestamp, hold: Duration, limit: usize) -> Result<Vec<InboxRow>, StoreFault> {
@@ -72,6 +72,72 @@ impl Inbox for PostgresStore {
     async fn sweep_inbox(&self, before: Timestamp, limit: usize) -> Result<usize, StoreFault> {
         Ok(total(self.count(&sql::INBOX_SWEEP, &[&before.0, &bound(limit)]).await?))
     }
+}
+
+/// What the events of a notification have in common.
+struct Envelope<'a> {
+    tenant: &'a TenantId,
+    channel: &'a ChannelName,
+    account: &'a AccountName,
+    raw: &'a Sealed,
+    now: Timestamp,
+}
+
+/// One event.
+struct Received<'a> {
+    id: &'a InboxId,
+    identity: String,
+    doc: String,
+}
+
+impl<'a> Received<'a> {
+    fn of(event: &Notification, id: &'a InboxId) -> Result<Self, StoreFault> {
+        Ok(Self { id, identity: identity_column(&event.identity), doc: json(event)? })
+    }
+
+    /// Whether it is new.
+    async fn put(&self, session: &Session, envelope: &Envelope<'_>) -> Result<bool, Failed> {
+        let Envelope { tenant, channel, account, raw, now } = envelope;
+        let (tenant, channel, account) = (tenant.as_str(), channel.as_str(), account.as_str());
+        let (id, raw) = (self.id.as_str(), raw.as_bytes());
+        let params: Params<'_> = &[&tenant, &id, &channel, &account, &self.identity, &now.0, &self.doc, &raw];
+        Ok(!session.rows(&sql::INBOX_RECEIVE, params).await?.is_empty())
+    }
+}
+
+/// One event is one statement that commits by itself; several share a transaction.
+async fn receive_once<'a>(
+    store: &PostgresStore,
+    envelope: &Envelope<'_>,
+    rows: &[Received<'a>],
+) -> Result<HashSet<&'a InboxId>, StoreFault> {
+    let session = store.session().await?;
+    if let [only] = rows {
+        let work = async { only.put(&session, envelope).await.map_err(|failed| session.fault(failed, Effect::Commits)) };
+        let new = session.within(Effect::Commits, work).await?;
+        return Ok(new.then_some(only.id).into_iter().collect());
+    }
+    let work = async {
+        let put = async {
+            session.begin().await?;
+            let mut new = HashSet::new();
+            for row in rows {
+                if row.put(&session, envelope).await? {
+                    new.insert(row.id);
+                }
+            }
+            Ok(new)
+        };
+        match put.await {
+            Ok(new) => session.commit().await.map(|()| new),
+            Err(failed) => {
+                let fault = session.fault(failed, Effect::None);
+                session.roll_back().await;
+                Err(fault)
+            }
+        }
+    };
+    session.within(Effect::None, work).await
 }
 
 /// A channel's identity as the unique column takes it: itself, or its digest where it is too long for an index or holds U+0000.

@@ -7,6 +7,7 @@ mod apply;
 mod directory;
 mod fault;
 mod inbox;
+mod lent;
 mod migrate;
 mod outbox;
 mod payments;

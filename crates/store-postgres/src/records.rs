@@ -62,23 +62,17 @@ impl Records for PostgresStore {
     }
 
     async fn read(&self, keys: &[RecordKey]) -> Result<(Vec<Option<Record>>, Timestamp), StoreFault> {
+        let now = self.now();
         let columns = Keys::of(keys.iter());
-        if keys.is_empty() {
+        let found = match keys {
             // A row that cannot be there, for the clock beside it.
-            let nobody = [""];
-            let found = self.rows(&sql::RECORDS_READ, &[&nobody.as_slice(), &nobody.as_slice(), &nobody.as_slice(), &self.now()]).await?;
-            let now = found.first().map_or(Ok(0), |row| at(row, 1))?;
-            return Ok((Vec::new(), Timestamp(now)));
-        }
-        let found = self.rows(&sql::RECORDS_READ, &[&columns.tenants, &columns.keys, &columns.scopes, &self.now()]).await?;
-        let mut now = Timestamp(0);
-        let mut records = Vec::with_capacity(keys.len());
-        for (row, key) in found.iter().zip(keys) {
-            let (record, at) = read_row(row, key)?;
-            now = at;
-            records.push(record);
-        }
-        Ok((records, now))
+            [] => self.rows(&sql::RECORDS_READ, &[&"", &"", &"", &now]).await?,
+            [one] => self.rows(&sql::RECORDS_READ, &[&one.tenant.as_str(), &one.key.as_str(), &one.scope, &now]).await?,
+            _ => self.rows(&sql::BATCH_READ, &[&columns.tenants, &columns.keys, &columns.scopes, &now]).await?,
+        };
+        let now = found.last().map_or(Ok(0), |row| at(row, 0))?;
+        let records = keys.iter().zip(&found).map(|(key, row)| read_row(row, key).map(|(record, _)| record));
+        Ok((records.collect::<Result<_, _>>()?, Timestamp(now)))
     }
 
     async fn find(&self, tenant: &TenantId, key: Option<&str>, limit: usize) -> Result<Vec<Record>, StoreFault> {
@@ -103,6 +97,7 @@ impl PostgresStore {
     }
 
     async fn claim_in(&self, session: &Session, rows: &[NewClaim]) -> Result<Vec<Seen>, StoreFault> {
+        session.ready(&[&sql::RECORDS_CLAIM, &sql::RECORDS_READ]).await?;
         let mut seen: Vec<Option<Seen>> = vec![None; rows.len()];
         for _ in 0..ROUNDS {
             let open: Vec<usize> = seen.iter().enumerate().filter(|(_, one)| one.is_none()).map(|(n, _)| n).collect();
@@ -154,20 +149,31 @@ impl PostgresStore {
 
 /// Claims the absent rows of a batch. Which claims won.
 pub(crate) async fn claim(on: &impl Sends, rows: &[&NewClaim], now: Option<i64>) -> Result<HashSet<Uuid>, Failed> {
+    if let [row] = rows {
+        let (tenant, key, claim) = (row.key.tenant.as_str(), row.key.key.as_str(), row.claim_id.0);
+        let (fingerprint, lease, ttl) = (fingerprint_bytes(&row.fingerprint), millis(row.lease), millis(row.ttl));
+        let columns: Params<'_> = &[&tenant, &key, &row.key.scope, &fingerprint, &claim, &now, &lease, &ttl];
+        let won = on.count(&sql::RECORDS_CLAIM, columns).await?;
+        return Ok((won > 0).then_some(claim).into_iter().collect());
+    }
     let keys = Keys::of(rows.iter().map(|row| &row.key));
     let fingerprints: Vec<Vec<u8>> = rows.iter().map(|row| fingerprint_bytes(&row.fingerprint)).collect();
     let claims: Vec<Uuid> = rows.iter().map(|row| row.claim_id.0).collect();
     let leases: Vec<i64> = rows.iter().map(|row| millis(row.lease)).collect();
     let ttls: Vec<i64> = rows.iter().map(|row| millis(row.ttl)).collect();
     let columns: Params<'_> = &[&keys.tenants, &keys.keys, &keys.scopes, &fingerprints, &claims, &leases, &ttls, &now];
-    let won = on.rows(&sql::RECORDS_CLAIM, columns).await?;
+    let won = on.rows(&sql::BATCH_CLAIM, columns).await?;
     Ok(won.iter().map(|row| at(row, 0)).collect::<Result<_, _>>()?)
 }
 
 /// Rows as they are, each with the clock.
 pub(crate) async fn read(on: &impl Sends, keys: &[&RecordKey], now: Option<i64>) -> Result<Vec<(Option<Record>, Timestamp)>, Failed> {
-    let columns = Keys::of(keys.iter().copied());
-    let found = on.rows(&sql::RECORDS_READ, &[&columns.tenants, &columns.keys, &columns.scopes, &now]).await?;
+    let found = if let [one] = keys {
+        on.rows(&sql::RECORDS_READ, &[&one.tenant.as_str(), &one.key.as_str(), &one.scope, &now]).await?
+    } else {
+        let columns = Keys::of(keys.iter().copied());
+        on.rows(&sql::BATCH_READ, &[&columns.tenants, &columns.keys, &columns.scopes, &now]).await?
+    };
     Ok(found.iter().zip(keys).map(|(row, key)| read_row(row, key)).collect::<Result<_, _>>()?)
 }
 
@@ -190,11 +196,11 @@ fn taken(session: &Session, failed: Failed) -> StoreFault {
 }
 
 fn read_row(row: &Row, key: &RecordKey) -> Result<(Option<Record>, Timestamp), StoreFault> {
-    let now = Timestamp(at(row, 1)?);
+    let now = Timestamp(at(row, 0)?);
     // The outer join gives a row of nulls where there is none.
-    let record = match at::<Option<&[u8]>>(row, 2)? {
+    let record = match at::<Option<&[u8]>>(row, 1)? {
         None => None,
-        Some(_) => Some(rows::record(row, 2, key.clone())?),
+        Some(_) => Some(rows::record(row, 1, key.clone())?),
     };
     Ok((record, now))
 }

@@ -65,7 +65,7 @@ fn fingerprint(bytes: &[u8]) -> Option<KeyedDigest> {
     Some(KeyedDigest { key_id: KeyId(*key_id), digest: digest.try_into().ok()? })
 }
 
-/// The columns of `records/find`, and those of `records/read` behind its first two.
+/// The columns of `records/find`, and those of `records/read` behind its first.
 pub(crate) fn record(row: &Row, first: usize, key: RecordKey) -> Result<Record, StoreFault> {
     let state = match at::<i16>(row, first + 3)? {
         0 => RecordState::Running,

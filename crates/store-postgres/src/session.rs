@@ -186,18 +186,29 @@ impl Drop for Session {
 /// Something that takes statements: a session of the pool, or a transaction of somebody else's.
 pub(crate) trait Sends: Sync {
     /// The rows that a statement gives.
-    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a;
+    fn rows(&self, statement: &'static Statement, params: Params<'_>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send;
+
+    /// How many rows a statement changed.
+    fn count(&self, statement: &'static Statement, params: Params<'_>) -> impl Future<Output = Result<u64, Failed>> + Send;
 }
 
 impl Sends for Session {
-    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a {
-        Self::rows(self, statement, params)
+    async fn rows(&self, statement: &'static Statement, params: Params<'_>) -> Result<Vec<Row>, Failed> {
+        Self::rows(self, statement, params).await
+    }
+
+    async fn count(&self, statement: &'static Statement, params: Params<'_>) -> Result<u64, Failed> {
+        Self::count(self, statement, params).await
     }
 }
 
 impl Sends for tokio_postgres::Transaction<'_> {
-    fn rows<'a>(&'a self, statement: &'static Statement, params: Params<'a>) -> impl Future<Output = Result<Vec<Row>, Failed>> + Send + 'a {
-        async move { self.query_typed(statement.text, &typed(statement, params)).await.map_err(Failed::Sql) }
+    async fn rows(&self, statement: &'static Statement, params: Params<'_>) -> Result<Vec<Row>, Failed> {
+        self.query_typed(statement.text, &typed(statement, params)).await.map_err(Failed::Sql)
+    }
+
+    async fn count(&self, statement: &'static Statement, params: Params<'_>) -> Result<u64, Failed> {
+        self.execute_typed(statement.text, &typed(statement, params)).await.map_err(Failed::Sql)
     }
 }
 

@@ -71,7 +71,7 @@ statements! {
     PAYMENTS_LET_GO = "sql/payments/let_go" (TEXT, TEXT);
     PAYMENTS_TIMELINE = "sql/payments/timeline" (TEXT, TEXT);
 
-    INBOX_RECEIVE = "sql/inbox/receive" (TEXT, TEXT, TEXT, INT8, BYTEA, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY);
+    INBOX_RECEIVE = "sql/inbox/receive" (TEXT, TEXT, TEXT, TEXT, TEXT, INT8, TEXT, BYTEA);
     INBOX_TAKE_WAITING = "sql/inbox/take_waiting" (INT8, INT8, INT8);
     INBOX_JUDGE = "sql/inbox/judge" (TEXT, TEXT, TEXT, TEXT, INT8);
     INBOX_SETTLE = "sql/inbox/settle" (TEXT, TEXT, TEXT, TEXT);

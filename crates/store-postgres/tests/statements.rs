@@ -20,13 +20,13 @@ async fn every_statement_is_prepared_with_the_types_that_are_sent() {
 
 #[test]
 fn every_file_is_a_statement_of_its_own_with_a_reason() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<String> = Vec::new();
-    for family in std::fs::read_dir(&folder).expect("sql/") {
-        let family = family.expect("an entry").path();
-        for file in std::fs::read_dir(&family).expect("a family") {
+    let families = ["sql", "batch"].map(|tree| std::fs::read_dir(folder.join(tree)).expect(tree));
+    for family in families.into_iter().flatten() {
+        for file in std::fs::read_dir(family.expect("an entry").path()).expect("a family") {
             let path = file.expect("an entry").path();
-            let name = path.strip_prefix(&folder).expect("below").with_extension("");
+            let name = path.strip_prefix(folder).expect("below").with_extension("");
             files.push(name.to_string_lossy().into_owned());
         }
     }

@@ -3,8 +3,6 @@
 
 use std::path::Path;
 
-use tokio_postgres::{Client, NoTls};
-
 use crate::exit::Fault;
 
 /// A place to play.
@@ -30,11 +28,8 @@ impl Ground {
         match database {
             None => Ok(Self { url: format!("sqlite://{}", dir.join("demo.db").display()), key_file: own_key, lent: None }),
             Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-                let schema = format!("payonce_demo_{run}");
-                let lent = Lent { database: url.to_owned(), schema };
-                lent.run(&format!("CREATE SCHEMA {}", lent.schema)).await?;
-                let joint = if url.contains('?') { '&' } else { '?' };
-                let url = format!("{url}{joint}options=-c%20search_path%3D{}", lent.schema);
+                let lent = Lent { database: url.to_owned(), schema: format!("payonce_demo_{run}") };
+                let url = payonce_server::lend_schema(&lent.database, &lent.schema).await?;
                 Ok(Self { url, key_file: own_key, lent: Some(lent) })
             }
             Some(url) => Ok(Self { url: absolute(url)?, key_file: None, lent: None }),
@@ -50,24 +45,8 @@ impl Ground {
     pub(super) async fn clear(self) -> Result<(), Fault> {
         match &self.lent {
             None => Ok(()),
-            Some(lent) => lent.run(&format!("DROP SCHEMA {} CASCADE", lent.schema)).await,
+            Some(lent) => Ok(payonce_server::drop_lent_schema(&lent.database, &lent.schema).await?),
         }
-    }
-}
-
-impl Lent {
-    /// One statement on a connection of its own. The schema's name is ours: letters, digits and underscores.
-    async fn run(&self, statement: &str) -> Result<(), Fault> {
-        let fault = |why: tokio_postgres::Error| {
-            let cause = std::error::Error::source(&why).map_or_else(String::new, |cause| format!(": {cause}"));
-            Fault::new(format!("the demo's own schema cannot be made or dropped: {why}{cause}"))
-                .hint("the database has to answer at --database without TLS and without a pooler, and its user needs the right CREATE there")
-        };
-        let (client, connection): (Client, _) = tokio_postgres::connect(&self.database, NoTls).await.map_err(fault)?;
-        let driver = tokio::spawn(connection);
-        let done = client.batch_execute(statement).await.map_err(fault);
-        driver.abort();
-        done
     }
 }
 

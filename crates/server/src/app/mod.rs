@@ -31,7 +31,7 @@ use crate::merchant::address::Allowed;
 use crate::observe::meter::Measured;
 
 pub use running::{Running, shutdown_signal};
-pub use store::{OpenedStore, open_store};
+pub use store::{OpenedStore, drop_lent_schema, lend_schema, open_store};
 
 /// Why the service does not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -18,7 +18,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 
 use super::{App, StartFault, sandbox};
 use crate::api::{self, Api};
-use crate::{observe, pages, serve, webhook, workers};
+use crate::{dashboard, observe, pages, serve, webhook, workers};
 
 /// How long workers may take over the round that they have begun.
 const WORKERS_WITHIN: Duration = Duration::from_secs(20);
@@ -120,6 +120,7 @@ fn router(api: Arc<Api>, entropy: Arc<dyn Entropy>) -> Router {
     Router::new()
         .merge(api::router())
         .merge(pages::router())
+        .merge(dashboard::router())
         .route("/webhooks/{channel}/{account}", post(webhook::receive))
         .fallback(pages::no_route)
         .method_not_allowed_fallback(pages::no_method)

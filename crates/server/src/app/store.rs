@@ -28,12 +28,7 @@ pub async fn open_store(url: &str) -> Result<OpenedStore, StartFault> {
 /// The same with a pool of this many connections, where the store has one.
 pub(super) async fn open_pooled(url: &str, pool: usize) -> Result<OpenedStore, StartFault> {
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        let options = payonce_store_postgres::Options { pool_size: pool, ..payonce_store_postgres::Options::default() };
-        let store = PostgresStore::connect(url, options).await.map_err(|why| {
-            StartFault::new(format!("the database cannot be reached: {why}"))
-                .hint_that("check that PostgreSQL runs there, and the address, user and password")
-        })?;
-        return Ok(OpenedStore(Which::Postgres(Box::new(store))));
+        return Ok(OpenedStore(Which::Postgres(Box::new(postgres(url, pool).await?))));
     }
     let path = match (url, url.strip_prefix("sqlite://")) {
         ("sqlite::memory:", _) => ":memory:",
@@ -82,4 +77,28 @@ impl OpenedStore {
             Which::Postgres(store) => Arc::new(store.as_ref().clone()),
         }
     }
+}
+
+/// Makes a schema of its own in the PostgreSQL database at `url`, for a demonstration. The address that reaches it.
+pub async fn lend_schema(url: &str, name: &str) -> Result<String, StartFault> {
+    let lent = postgres(url, 1).await?.lend_schema(name).await;
+    lent.map_err(|why| {
+        StartFault::new(format!("no schema of its own: {why}")).hint_that("the database user needs the right CREATE on this database")
+    })?;
+    let joint = if url.contains('?') { '&' } else { '?' };
+    Ok(format!("{url}{joint}options=-c%20search_path%3D{name}"))
+}
+
+/// Drops such a schema with all that is in it.
+pub async fn drop_lent_schema(url: &str, name: &str) -> Result<(), StartFault> {
+    let dropped = postgres(url, 1).await?.drop_lent_schema(name).await;
+    dropped.map_err(|why| StartFault::new(format!("the schema {name} is still there: {why}")))
+}
+
+async fn postgres(url: &str, pool: usize) -> Result<PostgresStore, StartFault> {
+    let options = payonce_store_postgres::Options { pool_size: pool, ..payonce_store_postgres::Options::default() };
+    PostgresStore::connect(url, options).await.map_err(|why| {
+        StartFault::new(format!("the database cannot be reached: {why}"))
+            .hint_that("check that PostgreSQL runs there, and the address, user and password")
+    })
 }

@@ -2,31 +2,20 @@
 
 use std::fmt::Write as _;
 
-use axum::response::Html;
+use axum::response::Response;
+use http::StatusCode;
 use serde_json::Value;
 
 use super::OPENAPI;
+use super::html::{self, escaped};
 
-pub(super) async fn index() -> Html<String> {
-    Html(page(OPENAPI))
+pub(super) async fn index() -> Response {
+    html::page(StatusCode::OK, "en", "payonce API", &body(OPENAPI))
 }
 
-/// Text as HTML.
-pub(super) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-pub(super) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}\
-h1{font-size:1.6rem}h2{font-size:1.1rem;margin-top:2rem;border-top:1px solid #ddd;padding-top:1rem}\
-code,pre{font:14px/1.45 ui-monospace,monospace;background:#f5f5f5;padding:.1rem .3rem;border-radius:3px}pre{padding:.8rem;overflow:auto}\
-.m{display:inline-block;min-width:3.2rem;font-weight:600}table{border-collapse:collapse}td,th{text-align:left;padding:.2rem .8rem .2rem 0;vertical-align:top}\
-@media(prefers-color-scheme:dark){body{background:#161616;color:#e8e8e8}code,pre{background:#242424}h2{border-color:#333}a{color:#8ab4f8}}";
-
-fn page(document: &str) -> String {
+fn body(document: &str) -> String {
     let document: Value = serde_json::from_str(document).unwrap_or_default();
-    let mut out = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>payonce API</title><style>{STYLE}</style>"
-    );
+    let mut out = String::new();
     let _ = write!(out, "<h1>payonce API</h1><p>{}</p>", escaped(document["info"]["description"].as_str().unwrap_or_default()));
     out.push_str("<p>The whole document is at <a href=\"/openapi.json\">/openapi.json</a>. Errors are <code>application/problem+json</code>; each code has a page under <code>/docs/errors/</code>.</p>");
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
@@ -45,7 +34,6 @@ fn page(document: &str) -> String {
             answers(operation, &mut out);
         }
     }
-    out.push_str("</html>");
     out
 }
 

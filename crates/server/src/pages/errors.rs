@@ -1,26 +1,23 @@
 //! `/docs/errors/{code}`: a page per error code, as `docs/errors/` holds them when the program is built.
 
 use axum::extract::Path;
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::Response;
 use http::StatusCode;
 
-use super::docs::{STYLE, escaped};
+use super::html::{self, escaped};
 
 include!(concat!(env!("OUT_DIR"), "/error_pages.rs"));
 
 pub(super) async fn page(Path(code): Path<String>) -> Response {
     match ERROR_PAGES.iter().find(|(known, _)| *known == code) {
-        Some((_, text)) => Html(html(&code, text)).into_response(),
-        None => (StatusCode::NOT_FOUND, Html(html(&code, "There is no page for this code."))).into_response(),
+        Some((_, text)) => html::page(StatusCode::OK, "en", &code, &body(text)),
+        None => html::page(StatusCode::NOT_FOUND, "en", &code, &body("There is no page for this code.")),
     }
 }
 
 /// Headings, lists and paragraphs; everything else stays as it is written.
-fn html(code: &str, markdown: &str) -> String {
-    let mut out = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{}</title><style>{STYLE}</style><p><a href=\"/docs\">API</a></p>",
-        escaped(code)
-    );
+fn body(markdown: &str) -> String {
+    let mut out = String::from("<p><a href=\"/docs\">API</a></p>");
     for block in markdown.split("\n\n") {
         let block = block.trim();
         if let Some(heading) = block.strip_prefix("# ") {
@@ -34,7 +31,6 @@ fn html(code: &str, markdown: &str) -> String {
             out.push_str(&format!("<p>{}</p>", inline(block)));
         }
     }
-    out.push_str("</html>");
     out
 }
 
@@ -50,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_page_is_escaped_and_loads_nothing() {
-        let page = html("order_open", "# `order_open`\n\nIs <b> open & `a<b`.\n\n- one\n- two\n");
+        let page = body("# `order_open`\n\nIs <b> open & `a<b`.\n\n- one\n- two\n");
         assert!(page.contains("<h1><code>order_open</code></h1>"));
         assert!(page.contains("Is &lt;b&gt; open &amp; <code>a&lt;b</code>."));
         assert!(page.contains("<li>one</li><li>two</li>"));

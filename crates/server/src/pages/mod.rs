@@ -2,6 +2,7 @@
 
 mod docs;
 mod errors;
+pub(crate) mod html;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
         .route("/readyz", get(ready))
         .route("/metrics", get(|| async { ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], meter::page()) }))
         .route("/openapi.json", get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI) }))
+        .route("/style.css", get(html::style))
         .route("/docs", get(docs::index))
         .route("/docs/errors/{code}", get(errors::page))
 }

@@ -2,6 +2,7 @@
 
 mod callbacks;
 mod client;
+mod dashboard;
 mod door;
 mod keys;
 mod life;

@@ -1,6 +1,6 @@
 -- As `sql/records/read`, for a batch, in the order asked for. The limit changes nothing but what the planner believes: it cannot count the keys any
 -- more, and so looks each up by the index, where for a long list it would walk the whole table.
-SELECT u.n, COALESCE($4::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint),
+SELECT COALESCE($4::bigint, floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint),
     r.fingerprint, r.claim_id, r.fence, r.state, r.created_at, r.locked_until, r.expires_at, r.answer
 FROM (
     SELECT *

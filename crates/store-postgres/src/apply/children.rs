@@ -1,222 +1,107 @@
-//! The children of a payment as columns: one statement per kind, whatever their number.
+//! What belongs to a payment: a row each, all under way at once.
 //!
-//! In: a [`Change`]. Out: the arrays of one `unnest`. A kind without rows is not sent.
+//! In: a [`Change`]. Out: for each row, in order, how many rows its statement changed. It judges nothing.
 
-use payonce_core::payment::change::Change;
-use payonce_core::ports::StoreFault;
+use futures_util::future::{BoxFuture, join_all};
+use payonce_core::attempt::Attempt;
+use payonce_core::event::Event;
+use payonce_core::payment::change::{AuditEntry, Change};
+use payonce_core::payment::{Capture, Surplus};
+use payonce_core::refund::Refund;
 
 use crate::rows::{json, number};
 use crate::session::{Failed, Session};
 use crate::statement as sql;
 
-/// Which one of the payment's it is, from 1: children come back in this order.
-fn place(position: Option<usize>, count: usize) -> i64 {
-    i64::try_from(position.unwrap_or(count)).unwrap_or(i64::MAX - 1) + 1
-}
+type Sent<'a> = BoxFuture<'a, Result<u64, Failed>>;
 
-#[derive(Default)]
-pub(super) struct Attempts<'a> {
-    ids: Vec<&'a str>,
-    ns: Vec<i64>,
-    channels: Vec<&'a str>,
-    accounts: Vec<&'a str>,
-    refs: Vec<&'a str>,
-    statuses: Vec<&'a str>,
-    live: Vec<bool>,
-    docs: Vec<String>,
-}
+/// So many rows are under way at once; the driver's helper keeps the order in which they are sent up to this number.
+const AT_ONCE: usize = 30;
 
-impl<'a> Attempts<'a> {
-    pub(super) fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        let all = &change.payment.attempts;
-        let mut columns = Self::default();
-        for row in &change.attempts {
-            columns.ids.push(row.id.as_str());
-            columns.ns.push(place(all.iter().position(|one| one.id == row.id), all.len()));
-            columns.channels.push(row.channel.as_str());
-            columns.accounts.push(row.account.as_str());
-            columns.refs.push(row.channel_ref.as_str());
-            columns.statuses.push(row.status.as_str());
-            columns.live.push(row.is_live());
-            columns.docs.push(json(row)?);
+/// Sends the children, events and timeline entries of a change.
+pub(super) async fn put(session: &Session, change: &Change) -> Vec<Result<u64, Failed>> {
+    let to = Target { session, change, tenant: change.payment.tenant.as_str(), payment: change.payment.id.as_str() };
+    // Those that are no longer live go first, so that a switch never shows the index of I1 two live ones.
+    let mut attempts: Vec<&Attempt> = change.attempts.iter().collect();
+    attempts.sort_by_key(|attempt| attempt.is_live());
+    let mut all: Vec<Sent<'_>> = Vec::new();
+    all.extend(attempts.into_iter().map(|row| -> Sent<'_> { Box::pin(to.attempt(row)) }));
+    all.extend(change.captures.iter().map(|row| -> Sent<'_> { Box::pin(to.capture(row)) }));
+    all.extend(change.refunds.iter().map(|row| -> Sent<'_> { Box::pin(to.refund(row)) }));
+    all.extend(change.surpluses.iter().map(|row| -> Sent<'_> { Box::pin(to.surplus(row)) }));
+    all.extend(change.events.iter().map(|row| -> Sent<'_> { Box::pin(to.event(row)) }));
+    all.extend(change.audit.iter().map(|row| -> Sent<'_> { Box::pin(to.entry(row)) }));
+    let mut done = Vec::with_capacity(all.len());
+    let mut waiting = all.into_iter();
+    loop {
+        let some: Vec<Sent<'_>> = waiting.by_ref().take(AT_ONCE).collect();
+        if some.is_empty() {
+            return done;
         }
-        Ok(columns)
+        done.extend(join_all(some).await);
     }
+}
 
-    pub(super) async fn put(&self, session: &Session, tenant: &str, id: &str) -> Result<u64, Failed> {
-        if self.ids.is_empty() {
-            return Ok(0);
-        }
-        session
+/// The payment that the rows belong to.
+struct Target<'a> {
+    session: &'a Session,
+    change: &'a Change,
+    tenant: &'a str,
+    payment: &'a str,
+}
+
+/// Which one of the payment's it is, from 1: children come back in this order.
+fn place<T>(all: &[T], is: impl Fn(&T) -> bool) -> i64 {
+    i64::try_from(all.iter().position(is).unwrap_or(all.len())).unwrap_or(i64::MAX - 1) + 1
+}
+
+impl Target<'_> {
+    async fn attempt(&self, row: &Attempt) -> Result<u64, Failed> {
+        let n = place(&self.change.payment.attempts, |one| one.id == row.id);
+        let (id, channel, account, channel_ref) = (row.id.as_str(), row.channel.as_str(), row.account.as_str(), row.channel_ref.as_str());
+        let (status, live, doc) = (row.status.as_str(), row.is_live(), json(row)?);
+        self.session
             .count(
                 &sql::PAYMENTS_PUT_ATTEMPT,
-                &[&tenant, &id, &self.ids, &self.ns, &self.channels, &self.accounts, &self.refs, &self.statuses, &self.live, &self.docs],
+                &[&self.tenant, &id, &self.payment, &n, &channel, &account, &channel_ref, &status, &live, &doc],
             )
             .await
     }
-}
 
-#[derive(Default)]
-pub(super) struct Captures<'a> {
-    ids: Vec<&'a str>,
-    ns: Vec<i64>,
-    statuses: Vec<&'a str>,
-    amounts: Vec<i64>,
-    docs: Vec<String>,
-}
-
-impl<'a> Captures<'a> {
-    pub(super) fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        let all = &change.payment.captures;
-        let mut columns = Self::default();
-        for row in &change.captures {
-            columns.ids.push(row.id.as_str());
-            columns.ns.push(place(all.iter().position(|one| one.id == row.id), all.len()));
-            columns.statuses.push(row.status.as_str());
-            columns.amounts.push(row.amount.minor);
-            columns.docs.push(json(row)?);
-        }
-        Ok(columns)
+    async fn capture(&self, row: &Capture) -> Result<u64, Failed> {
+        let n = place(&self.change.payment.captures, |one| one.id == row.id);
+        let (id, status, amount, doc) = (row.id.as_str(), row.status.as_str(), row.amount.minor, json(row)?);
+        self.session.count(&sql::PAYMENTS_PUT_CAPTURE, &[&self.tenant, &id, &self.payment, &n, &status, &amount, &doc]).await
     }
 
-    pub(super) async fn put(&self, session: &Session, tenant: &str, id: &str) -> Result<u64, Failed> {
-        if self.ids.is_empty() {
-            return Ok(0);
-        }
-        session.count(&sql::PAYMENTS_PUT_CAPTURE, &[&tenant, &id, &self.ids, &self.ns, &self.statuses, &self.amounts, &self.docs]).await
-    }
-}
-
-#[derive(Default)]
-pub(super) struct Refunds<'a> {
-    ids: Vec<&'a str>,
-    ns: Vec<i64>,
-    numbers: Vec<Option<&'a str>>,
-    accounts: Vec<&'a str>,
-    refs: Vec<&'a str>,
-    statuses: Vec<&'a str>,
-    amounts: Vec<i64>,
-    docs: Vec<String>,
-}
-
-impl<'a> Refunds<'a> {
-    pub(super) fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        let all = &change.payment.refunds;
-        let mut columns = Self::default();
-        for row in &change.refunds {
-            columns.ids.push(row.id.as_str());
-            columns.ns.push(place(all.iter().position(|one| one.id == row.id), all.len()));
-            columns.numbers.push(row.refund_id.as_ref().map(|id| id.as_str()));
-            columns.accounts.push(row.account.as_str());
-            columns.refs.push(row.channel_ref.as_str());
-            columns.statuses.push(row.status.as_str());
-            columns.amounts.push(row.amount.minor);
-            columns.docs.push(json(row)?);
-        }
-        Ok(columns)
-    }
-
-    pub(super) async fn put(&self, session: &Session, tenant: &str, id: &str) -> Result<u64, Failed> {
-        if self.ids.is_empty() {
-            return Ok(0);
-        }
-        session
+    async fn refund(&self, row: &Refund) -> Result<u64, Failed> {
+        let n = place(&self.change.payment.refunds, |one| one.id == row.id);
+        let refund_id = row.refund_id.as_ref().map(|id| id.as_str());
+        let (id, account, channel_ref) = (row.id.as_str(), row.account.as_str(), row.channel_ref.as_str());
+        let (status, amount, doc) = (row.status.as_str(), row.amount.minor, json(row)?);
+        self.session
             .count(
                 &sql::PAYMENTS_PUT_REFUND,
-                &[&tenant, &id, &self.ids, &self.ns, &self.numbers, &self.accounts, &self.refs, &self.statuses, &self.amounts, &self.docs],
+                &[&self.tenant, &id, &self.payment, &n, &refund_id, &account, &channel_ref, &status, &amount, &doc],
             )
             .await
     }
-}
 
-#[derive(Default)]
-pub(super) struct Surpluses<'a> {
-    ids: Vec<&'a str>,
-    ns: Vec<i64>,
-    accounts: Vec<&'a str>,
-    txns: Vec<&'a str>,
-    amounts: Vec<i64>,
-    docs: Vec<String>,
-}
-
-impl<'a> Surpluses<'a> {
-    pub(super) fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        let all = &change.payment.surpluses;
-        let mut columns = Self::default();
-        for row in &change.surpluses {
-            columns.ids.push(row.id.as_str());
-            columns.ns.push(place(all.iter().position(|one| one.id == row.id), all.len()));
-            columns.accounts.push(row.account.as_str());
-            columns.txns.push(row.channel_txn.as_str());
-            columns.amounts.push(row.amount.minor);
-            columns.docs.push(json(row)?);
-        }
-        Ok(columns)
+    async fn surplus(&self, row: &Surplus) -> Result<u64, Failed> {
+        let n = place(&self.change.payment.surpluses, |one| one.id == row.id);
+        let (id, account, txn) = (row.id.as_str(), row.account.as_str(), row.channel_txn.as_str());
+        let (amount, doc) = (row.amount.minor, json(row)?);
+        self.session.count(&sql::PAYMENTS_PUT_SURPLUS, &[&self.tenant, &id, &self.payment, &n, &account, &txn, &amount, &doc]).await
     }
 
-    pub(super) async fn put(&self, session: &Session, tenant: &str, id: &str) -> Result<u64, Failed> {
-        if self.ids.is_empty() {
-            return Ok(0);
-        }
-        session
-            .count(&sql::PAYMENTS_PUT_SURPLUS, &[&tenant, &id, &self.ids, &self.ns, &self.accounts, &self.txns, &self.amounts, &self.docs])
-            .await
-    }
-}
-
-#[derive(Default)]
-pub(super) struct Events<'a> {
-    payment: &'a str,
-    ids: Vec<&'a str>,
-    versions: Vec<i64>,
-    ns: Vec<i64>,
-    times: Vec<i64>,
-    docs: Vec<String>,
-}
-
-impl<'a> Events<'a> {
-    pub(super) fn of(change: &'a Change) -> Result<Self, StoreFault> {
-        let mut columns = Self { payment: change.payment.id.as_str(), ..Self::default() };
-        for event in &change.events {
-            columns.ids.push(event.id.as_str());
-            columns.versions.push(number(event.version)?);
-            columns.ns.push(i64::from(event.n));
-            columns.times.push(event.created_at.0);
-            columns.docs.push(json(event)?);
-        }
-        Ok(columns)
+    async fn event(&self, row: &Event) -> Result<u64, Failed> {
+        let (id, version, n, at) = (row.id.as_str(), number(row.version)?, i64::from(row.n), row.created_at.0);
+        let (notify_url, doc) = (&self.change.payment.notify_url, json(row)?);
+        self.session.count(&sql::OUTBOX_PUT, &[&self.tenant, &id, &self.payment, &version, &n, &at, notify_url, &doc]).await
     }
 
-    pub(super) async fn put(&self, session: &Session, tenant: &str, notify_url: Option<&str>) -> Result<u64, Failed> {
-        if self.ids.is_empty() {
-            return Ok(0);
-        }
-        session
-            .count(&sql::OUTBOX_PUT, &[&tenant, &self.payment, &notify_url, &self.ids, &self.versions, &self.ns, &self.times, &self.docs])
-            .await
-    }
-}
-
-#[derive(Default)]
-pub(super) struct Entries {
-    ns: Vec<i64>,
-    docs: Vec<String>,
-}
-
-impl Entries {
-    pub(super) fn of(change: &Change) -> Result<Self, StoreFault> {
-        let mut columns = Self::default();
-        for entry in &change.audit {
-            columns.ns.push(number(entry.n)?);
-            columns.docs.push(json(entry)?);
-        }
-        Ok(columns)
-    }
-
-    pub(super) async fn put(&self, session: &Session, tenant: &str, id: &str) -> Result<u64, Failed> {
-        if self.ns.is_empty() {
-            return Ok(0);
-        }
-        session.count(&sql::PAYMENTS_PUT_AUDIT, &[&tenant, &id, &self.ns, &self.docs]).await
+    async fn entry(&self, row: &AuditEntry) -> Result<u64, Failed> {
+        let (n, doc) = (number(row.n)?, json(row)?);
+        self.session.count(&sql::PAYMENTS_PUT_AUDIT, &[&self.tenant, &self.payment, &n, &doc]).await
     }
 }

@@ -9,14 +9,13 @@ use futures_util::future::{BoxFuture, join_all};
 use payonce_core::ports::StoreFault;
 use payonce_core::ports::records::{Verb, Write, Written};
 use payonce_core::record::RecordState;
-use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::{Keys, millis};
 use crate::PostgresStore;
-use crate::fault::Effect;
+use crate::fault::{Effect, damaged};
 use crate::rows::{at, state_number};
-use crate::session::{Failed, Sends, Session};
+use crate::session::{Failed, Params, Sends, Session};
 use crate::statement as sql;
 
 pub(super) async fn write_once(store: &PostgresStore, rows: &[Write]) -> Result<Vec<Written>, StoreFault> {
@@ -24,21 +23,15 @@ pub(super) async fn write_once(store: &PostgresStore, rows: &[Write]) -> Result<
     let now = store.now();
     let session = store.session().await?;
     let work = async {
-        let met = if let [only] = steps.as_slice() {
-            let applied = only.apply(&session, now).await.map_err(|failed| session.fault(failed, Effect::Commits))?;
-            vec![(only, applied)]
-        } else {
-            in_transaction(&session, &steps, now).await?
+        session.ready(&[&sql::RECORDS_FINISH, &sql::RECORDS_RELEASE]).await?;
+        let met = match steps.as_slice() {
+            [only] => vec![only.apply(&session, now).await.map_err(|failed| session.fault(failed, Effect::Commits))?],
+            several => in_transaction(&session, several, now).await?,
         };
         let mut written = vec![Written::Refused; rows.len()];
-        for (step, applied) in met {
-            for row in &applied {
-                // Rows are numbered from 1 within their step.
-                let n = usize::try_from(at::<i64>(row, 0)?).unwrap_or(0);
-                let place = n.checked_sub(1).and_then(|n| step.places.get(n));
-                if let Some(slot) = place.and_then(|place| written.get_mut(*place)) {
-                    *slot = Written::Applied;
-                }
+        for place in met.into_iter().flatten() {
+            if let Some(slot) = written.get_mut(place) {
+                *slot = Written::Applied;
             }
         }
         Ok(written)
@@ -46,26 +39,48 @@ pub(super) async fn write_once(store: &PostgresStore, rows: &[Write]) -> Result<
     session.within(Effect::Commits, work).await
 }
 
-/// One write on its own, in whatever transaction there is.
-pub(crate) async fn write_one(on: &impl Sends, row: &Write, now: Option<i64>) -> Result<Written, Failed> {
-    let step = Step { releases: matches!(row.verb, Verb::Release), rows: vec![row], places: vec![0] };
-    let met = step.apply(on, now).await?;
-    Ok(if met.is_empty() { Written::Refused } else { Written::Applied })
+/// BEGIN, the steps and COMMIT, all under way at once: one round trip. If one fails, the rest is refused and the COMMIT rolls back.
+async fn in_transaction(session: &Session, steps: &[Step<'_>], now: Option<i64>) -> Result<Vec<Vec<usize>>, StoreFault> {
+    type Sent<'a> = BoxFuture<'a, Result<Vec<usize>, Failed>>;
+    let begin: Sent<'_> = Box::pin(async { session.begin().await.map(|()| Vec::new()) });
+    let applied = steps.iter().map(|step| -> Sent<'_> { Box::pin(step.apply(session, now)) });
+    let commit: Sent<'_> = Box::pin(async { session.run("COMMIT").await.map(|()| Vec::new()) });
+    let all: Vec<Sent<'_>> = std::iter::once(begin).chain(applied).chain(std::iter::once(commit)).collect();
+    let done: Result<Vec<_>, Failed> = join_all(all).await.into_iter().collect();
+    done.map_err(|failed| session.fault(failed, Effect::Commits))
 }
 
-/// BEGIN, the steps and COMMIT, all under way at once: one round trip. If one fails, the rest is refused and the COMMIT rolls back.
-async fn in_transaction<'a>(
-    session: &Session,
-    steps: &'a [Step<'a>],
-    now: Option<i64>,
-) -> Result<Vec<(&'a Step<'a>, Vec<Row>)>, StoreFault> {
-    let begin: BoxFuture<'_, Result<Vec<Row>, Failed>> = Box::pin(async { session.begin().await.map(|()| Vec::new()) });
-    let applied = steps.iter().map(|step| -> BoxFuture<'_, Result<Vec<Row>, Failed>> { Box::pin(step.apply(session, now)) });
-    let commit: BoxFuture<'_, Result<Vec<Row>, Failed>> = Box::pin(async { session.run("COMMIT").await.map(|()| Vec::new()) });
-    let all = std::iter::once(begin).chain(applied).chain(std::iter::once(commit)).collect::<Vec<_>>();
-    let done = join_all(all).await.into_iter().collect::<Result<Vec<_>, _>>();
-    let done = done.map_err(|failed| session.fault(failed, Effect::Commits))?;
-    Ok(steps.iter().zip(done.into_iter().skip(1)).collect())
+/// One write on its own, in whatever transaction there is.
+pub(crate) async fn write_one(on: &impl Sends, row: &Write, now: Option<i64>) -> Result<Written, Failed> {
+    let (tenant, key, scope, claim, fence) =
+        (row.key.tenant.as_str(), row.key.key.as_str(), row.key.scope.as_str(), row.claim_id.0, row.fence.0);
+    let count = match Finish::of(&row.verb) {
+        None => on.count(&sql::RECORDS_RELEASE, &[&tenant, &key, &scope, &claim, &fence]).await?,
+        Some(Finish { state, lease, answer }) => {
+            let columns: Params<'_> = &[&tenant, &key, &scope, &claim, &fence, &state, &now, &lease, &answer];
+            on.count(&sql::RECORDS_FINISH, columns).await?
+        }
+    };
+    Ok(super::written(count))
+}
+
+/// What a write that is no release makes of its row.
+struct Finish<'a> {
+    state: i16,
+    lease: i64,
+    answer: Option<&'a [u8]>,
+}
+
+impl<'a> Finish<'a> {
+    fn of(verb: &'a Verb) -> Option<Self> {
+        let (state, lease, answer) = match verb {
+            Verb::Renew(lease) => (RecordState::Running, millis(*lease), None),
+            Verb::Keep(answer) => (RecordState::Answered, 0, Some(answer.as_bytes())),
+            Verb::Park(answer) => (RecordState::Parked, 0, answer.as_ref().map(|answer| answer.as_bytes())),
+            Verb::Release => return None,
+        };
+        Some(Self { state: state_number(state), lease, answer })
+    }
 }
 
 /// Writes that one statement can do: of one kind, and no two on the same row.
@@ -95,27 +110,32 @@ fn steps(rows: &[Write]) -> Vec<Step<'_>> {
 }
 
 impl Step<'_> {
-    async fn apply(&self, on: &impl Sends, now: Option<i64>) -> Result<Vec<Row>, Failed> {
+    /// The places of those that met their row.
+    async fn apply(&self, on: &impl Sends, now: Option<i64>) -> Result<Vec<usize>, Failed> {
+        if let [only] = self.rows.as_slice() {
+            return Ok(match write_one(on, only, now).await? {
+                Written::Applied => self.places.clone(),
+                Written::Refused => Vec::new(),
+            });
+        }
         let keys = Keys::of(self.rows.iter().map(|row| &row.key));
         let claims: Vec<Uuid> = self.rows.iter().map(|row| row.claim_id.0).collect();
         let fences: Vec<i64> = self.rows.iter().map(|row| row.fence.0).collect();
-        if self.releases {
-            return on.rows(&sql::RECORDS_RELEASE, &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences]).await;
-        }
-        let (mut states, mut leases, mut answers) = (Vec::new(), Vec::new(), Vec::new());
-        for row in &self.rows {
-            let (state, lease, answer) = match &row.verb {
-                Verb::Renew(lease) => (RecordState::Running, millis(*lease), None),
-                Verb::Keep(answer) => (RecordState::Answered, 0, Some(answer.as_bytes())),
-                Verb::Park(answer) => (RecordState::Parked, 0, answer.as_ref().map(|answer| answer.as_bytes())),
-                Verb::Release => continue,
-            };
-            states.push(state_number(state));
-            leases.push(lease);
-            answers.push(answer);
-        }
-        let columns: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-            &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences, &states, &leases, &answers, &now];
-        on.rows(&sql::RECORDS_FINISH, columns).await
+        let met = if self.releases {
+            on.rows(&sql::BATCH_RELEASE, &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences]).await?
+        } else {
+            let finishes: Vec<Finish<'_>> = self.rows.iter().filter_map(|row| Finish::of(&row.verb)).collect();
+            let states: Vec<i16> = finishes.iter().map(|one| one.state).collect();
+            let leases: Vec<i64> = finishes.iter().map(|one| one.lease).collect();
+            let answers: Vec<Option<&[u8]>> = finishes.iter().map(|one| one.answer).collect();
+            let columns: Params<'_> = &[&keys.tenants, &keys.keys, &keys.scopes, &claims, &fences, &states, &leases, &answers, &now];
+            on.rows(&sql::BATCH_FINISH, columns).await?
+        };
+        let places = met.iter().map(|row| {
+            // Rows are numbered from 1 within their step.
+            let n = usize::try_from(at::<i64>(row, 0)?).unwrap_or(0);
+            n.checked_sub(1).and_then(|n| self.places.get(n)).copied().ok_or_else(|| damaged("record"))
+        });
+        Ok(places.collect::<Result<_, StoreFault>>()?)
     }
 }
