@@ -70,7 +70,9 @@ impl From<StoreFault> for Fault {
         let hint = match &fault {
             StoreFault::Unavailable(_) => "is the database running, and is --database (or PAYONCE_DATABASE_URL) right?",
             StoreFault::Ambiguous(_) | StoreFault::Retry(_) => "run the command again",
-            StoreFault::Refused(_) => "run `payonce migrate` if the schema is older than this program, and `payonce doctor` to see what else is wrong",
+            StoreFault::Refused(_) => {
+                "run `payonce migrate` if the schema is older than this program, and `payonce doctor` to see what else is wrong"
+            }
         };
         Self::new(fault.to_string()).hint(hint)
     }

@@ -6,6 +6,7 @@ mod args;
 mod client;
 mod commands;
 mod demo;
+mod ending;
 mod exit;
 mod printer;
 mod progress;
@@ -26,7 +27,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(why) => return end(Err(Fault::new(format!("cannot start: {why}")))),
     };
-    end(runtime.block_on(commands::run(cli.command)))
+    let came_to = runtime.block_on(commands::run(cli.command));
+    // A read of stdin that is under way would hold the process until somebody types.
+    runtime.shutdown_background();
+    end(came_to)
 }
 
 fn end(came_to: Result<Exit, Fault>) -> ExitCode {

@@ -74,7 +74,8 @@ impl Site {
     /// The payment of this id.
     pub(crate) async fn payment(&self, whose: &Whose, id: &str) -> Result<Payment, Fault> {
         let missing = || Fault::no(format!("there is no payment {id}"));
-        let parsed = PaymentId::parse(id).ok_or_else(|| missing().hint("a payment's id begins with pay_; search with `payonce payment list --order-id ORDER`"))?;
+        let parsed = PaymentId::parse(id)
+            .ok_or_else(|| missing().hint("a payment's id begins with pay_; search with `payonce payment list --order-id ORDER`"))?;
         for tenant in self.candidates(whose).await? {
             if let Some(payment) = self.app.store().load(&tenant, &parsed).await? {
                 return Ok(payment);

@@ -41,6 +41,8 @@ pub(crate) fn fault(error: &Error, effect: Effect) -> StoreFault {
         // Statement completion unknown.
         "40003" => StoreFault::Ambiguous(text),
         "40001" | "40P01" => StoreFault::Retry(text),
+        // A statement that the server was to keep is not there, or is there already: there is a pooler where none was seen. It was not run.
+        "26000" | "42P05" => StoreFault::Retry(text),
         // The server or a pooler ended the connection; a commit may have gone through before the word came.
         code if code.starts_with("08") || matches!(code, "57P01" | "57P02" | "57P05") => effect.lost(text),
         // Undone, and it may work later or elsewhere: out of resources, starting up, cancelled, a lock that could not be had in time,
@@ -58,7 +60,7 @@ pub(crate) fn is_fatal(error: &Error) -> bool {
         None => !is_local(error),
         Some(told) => {
             let code = told.code().code();
-            code.starts_with("08") || code.starts_with("57P") || code == "25006" || told.severity() == "FATAL"
+            code.starts_with("08") || code.starts_with("57P") || matches!(code, "25006" | "26000" | "42P05") || told.severity() == "FATAL"
         }
     }
 }

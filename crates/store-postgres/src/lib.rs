@@ -4,6 +4,7 @@
 //! are row locks, so a transaction pooler may stand in between. Leases follow the database's clock. It never reads a decision from a replica.
 
 mod apply;
+mod connect;
 mod directory;
 mod fault;
 mod inbox;
@@ -23,13 +24,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
+use deadpool::Runtime;
+use deadpool::managed::{Pool, PoolError};
 use payonce_core::clock::Clock;
 use payonce_core::ports::StoreFault;
-use tokio_postgres::{NoTls, Row};
+use tokio_postgres::Row;
 
 pub use crate::statement::{STATEMENTS, Statement};
 
+use crate::connect::Connector;
 use crate::fault::{Effect, chain};
 use crate::session::{Params, Session};
 use crate::tls::Address;
@@ -37,11 +40,13 @@ use crate::tls::Address;
 /// How statements are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum StatementMode {
-    /// Unnamed, with their types: one round trip, and right behind every pooler.
+    /// Each connection finds out whether it is direct (the server sees the socket that we opened). Then the server keeps the statements, which costs it a
+    /// third of the work; else they are sent as [`Self::Typed`] does. Right in front of every pooler.
     #[default]
+    Auto,
+    /// Unnamed, with their types: one round trip, nothing kept. Right in front of every pooler.
     Typed,
-    /// Named and kept by the server: less work for it, but only for direct connections, or a pooler that follows names (PgBouncer 1.21 with
-    /// `max_prepared_statements`).
+    /// Named and kept by the server, except for batches. For a pooler that follows names (PgBouncer 1.21 with `max_prepared_statements`).
     Prepared,
 }
 
@@ -86,8 +91,7 @@ impl fmt::Debug for Options {
 /// See the crate. Cheap to clone: all clones share the pool.
 #[derive(Clone)]
 pub struct PostgresStore {
-    pool: Pool,
-    address: Address,
+    pool: Pool<Connector>,
     mode: StatementMode,
     timeout: Duration,
     clock: Option<Arc<dyn Clock>>,
@@ -114,13 +118,8 @@ impl PostgresStore {
     /// As [`Self::connect`], but connects when it is first used.
     pub fn lazy(url: &str, options: Options) -> Result<Self, StoreFault> {
         let address = Address::parse(url, options.connect_timeout)?;
-        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match &address.tls {
-            Some(tls) => Manager::from_config(address.config.clone(), tls.clone(), recycling),
-            None => Manager::from_config(address.config.clone(), NoTls, recycling),
-        };
         let timeout = Some(options.connect_timeout);
-        let pool = Pool::builder(manager)
+        let pool = Pool::builder(Connector { address, mode: options.statement_mode })
             .max_size(options.pool_size.clamp(1, 1000))
             .runtime(Runtime::Tokio1)
             .wait_timeout(timeout)
@@ -130,7 +129,6 @@ impl PostgresStore {
             .map_err(|error| StoreFault::Refused(error.to_string()))?;
         Ok(Self {
             pool,
-            address,
             mode: options.statement_mode,
             timeout: options.statement_timeout,
             clock: options.clock,
@@ -156,7 +154,8 @@ impl PostgresStore {
     /// A connection for work that may take so long.
     async fn session_for(&self, timeout: Duration) -> Result<Session, StoreFault> {
         match self.pool.get().await {
-            Ok(object) => Ok(Session::new(object, self.mode, timeout, self.address.tls.clone())),
+            Ok(object) => Ok(Session::new(object, timeout)),
+            Err(PoolError::Backend(fault)) => Err(fault),
             Err(error) => Err(StoreFault::Unavailable(chain(&error))),
         }
     }

@@ -7,23 +7,21 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use deadpool_postgres::Object;
+use deadpool::managed::Object;
+use deadpool_postgres::ClientWrapper;
 use payonce_core::ports::StoreFault;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Error, NoTls, Row};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Error, Row};
 
-use crate::StatementMode;
+use crate::connect::{Connector, Keeps};
 use crate::fault::{Effect, fault, is_fatal};
 use crate::statement::Statement;
 
 pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 pub(crate) struct Session {
-    object: Option<Object>,
-    mode: StatementMode,
+    object: Option<Object<Connector>>,
     timeout: Duration,
-    tls: Option<MakeRustlsConnect>,
     /// Whether a piece of work began and did not come to its end.
     unfinished: AtomicBool,
     /// Whether the connection is not to be used again.
@@ -33,12 +31,10 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) const fn new(object: Object, mode: StatementMode, timeout: Duration, tls: Option<MakeRustlsConnect>) -> Self {
+    pub(crate) const fn new(object: Object<Connector>, timeout: Duration) -> Self {
         Self {
             object: Some(object),
-            mode,
             timeout,
-            tls,
             unfinished: AtomicBool::new(false),
             broken: AtomicBool::new(false),
             commits: AtomicBool::new(false),
@@ -71,14 +67,11 @@ impl Session {
     /// Has the server end what it is doing for us: it would go on, and hold its locks, after the connection is closed.
     fn cancel(&self) {
         let Some(object) = &self.object else { return };
-        let (token, tls) = (object.cancel_token(), self.tls.clone());
+        let (token, pool) = (object.client.cancel_token(), Object::pool(object));
         tokio::spawn(async move {
-            let sent = match tls {
-                Some(tls) => token.cancel_query(tls).await,
-                None => token.cancel_query(NoTls).await,
-            };
-            if let Err(error) = sent {
-                tracing::debug!(%error, "a late statement could not be cancelled");
+            let Some(pool) = pool else { return };
+            if let Err(fault) = pool.manager().cancel(token).await {
+                tracing::debug!(%fault, "a late statement could not be cancelled");
             }
         });
     }
@@ -123,7 +116,11 @@ impl Session {
     }
 
     fn keeps(&self, statement: &Statement) -> bool {
-        self.mode == StatementMode::Prepared && statement.may_be_kept()
+        match self.object.as_ref().map_or(Keeps::Nothing, |object| object.keeps) {
+            Keeps::Nothing => false,
+            Keeps::Simple => statement.is_simple(),
+            Keeps::All => true,
+        }
     }
 
     /// Begins a transaction. Each statement in it sees what was committed before it, whatever the database's default is.
@@ -169,15 +166,15 @@ impl Session {
         fault(error, effect)
     }
 
-    fn client(&self) -> Result<&Object, StoreFault> {
-        self.object.as_ref().ok_or_else(|| StoreFault::Unavailable("the connection was given back".to_owned()))
+    fn client(&self) -> Result<&ClientWrapper, StoreFault> {
+        self.object.as_ref().map(|object| &object.client).ok_or_else(|| StoreFault::Unavailable("the connection was given back".to_owned()))
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         let Some(object) = self.object.take() else { return };
-        if self.unfinished.load(Ordering::Relaxed) || self.broken.load(Ordering::Relaxed) || object.is_closed() {
+        if self.unfinished.load(Ordering::Relaxed) || self.broken.load(Ordering::Relaxed) || object.client.is_closed() {
             drop(Object::take(object));
         }
     }

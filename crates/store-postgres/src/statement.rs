@@ -18,9 +18,9 @@ pub struct Statement {
 }
 
 impl Statement {
-    /// Whether the server may keep it prepared. Not those that take arrays: after some uses a server plans them once and for all, without knowing the
-    /// arrays' length and perhaps while the tables are empty, and such a plan is a time bomb. For a batch the planning costs next to nothing.
-    pub(crate) fn may_be_kept(&self) -> bool {
+    /// Whether its plan is the same whatever the tables hold. Not so for those that take arrays: after some uses a server plans them once and for all,
+    /// without knowing the arrays' length and perhaps while the tables are empty, and such a plan is a time bomb unless the session pins it.
+    pub(crate) fn is_simple(&self) -> bool {
         !self.params.iter().any(|one| matches!(one.kind(), Kind::Array(_)))
     }
 }

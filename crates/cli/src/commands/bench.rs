@@ -25,7 +25,8 @@ struct Sample {
 pub(crate) async fn run(args: Bench) -> Result<Exit, Fault> {
     let client = Client::new(&args.url, Some(&args.api_key));
     let ready = client.get("/readyz").await.map_err(|why| {
-        Fault::new(format!("{} does not answer: {why}", args.url)).hint("start one with `payonce serve --sandbox` and give its address with --url")
+        Fault::new(format!("{} does not answer: {why}", args.url))
+            .hint("start one with `payonce serve --sandbox` and give its address with --url")
     })?;
     if ready.status != 200 {
         return Err(Fault::new(format!("{} is not ready ({})", args.url, ready.status)));
@@ -38,9 +39,8 @@ pub(crate) async fn run(args: Bench) -> Result<Exit, Fault> {
     }
     let next = Arc::new(AtomicU32::new(0));
     let started = Instant::now();
-    let workers: Vec<_> = (0..args.concurrency)
-        .map(|_| tokio::spawn(work(client.clone(), next.clone(), args.requests, plan(&args, run))))
-        .collect();
+    let workers: Vec<_> =
+        (0..args.concurrency).map(|_| tokio::spawn(work(client.clone(), next.clone(), args.requests, plan(&args, run)))).collect();
     let progress = Progress::new();
     let watch = async {
         loop {

@@ -90,9 +90,13 @@ async fn examine(config: Config) -> Vec<Finding> {
 
 fn addresses(config: &Config) -> Vec<Finding> {
     let public = match config.public_url.as_deref() {
-        None => Finding::warn("public address", "is not set", "set public_url to where channels reach this service: https://pay.example.com"),
+        None => {
+            Finding::warn("public address", "is not set", "set public_url to where channels reach this service: https://pay.example.com")
+        }
         Some(url) if url.starts_with("https://") => Finding::good("public address", url),
-        Some(url) => Finding::warn("public address", format!("{url} is not https"), "channels send notifications there over the open network"),
+        Some(url) => {
+            Finding::warn("public address", format!("{url} is not https"), "channels send notifications there over the open network")
+        }
     };
     let merchants = config.tenants.all().filter_map(|(tenant, merchant)| {
         let what = format!("callbacks of {tenant}");
@@ -113,9 +117,11 @@ fn key_file(keys: &KeySource) -> Finding {
     match keys {
         KeySource::Given(_) => Finding::good(what, "the keys come from the environment or the file payonce.toml"),
         KeySource::Fleeting => Finding::warn(what, "keys are drawn at each start", "for a database in memory only"),
-        KeySource::File(path) if !path.exists() => {
-            Finding::warn(what, format!("{} is not there yet", path.display()), "it is made at first start; back it up apart from the database")
-        }
+        KeySource::File(path) if !path.exists() => Finding::warn(
+            what,
+            format!("{} is not there yet", path.display()),
+            "it is made at first start; back it up apart from the database",
+        ),
         KeySource::File(path) if is_open(path) => {
             Finding::warn(what, format!("others may read {}", path.display()), format!("chmod 600 {}", path.display()))
         }
@@ -146,7 +152,11 @@ async fn clock(app: &App) -> Finding {
                 Finding::good("clock", "agrees with the database's")
             } else {
                 let says = format!("is {} ms away from the database's", apart.as_millis());
-                Finding::warn("clock", says, "synchronise both machines' clocks; signatures with timestamps are refused when they are minutes off")
+                Finding::warn(
+                    "clock",
+                    says,
+                    "synchronise both machines' clocks; signatures with timestamps are refused when they are minutes off",
+                )
             }
         }
     }

@@ -53,18 +53,3 @@ pub(crate) async fn run(command: Command) -> Result<Exit, Fault> {
         Command::Bench(args) => bench::run(args).await,
     }
 }
-
-/// Until a signal, or with `stdin` until stdin is closed, whichever comes first.
-async fn told_to_end(stdin: bool) {
-    tokio::select! {
-        () = payonce_server::shutdown_signal() => {}
-        () = stdin_closed(), if stdin => {}
-    }
-}
-
-async fn stdin_closed() {
-    use tokio::io::AsyncReadExt as _;
-    let mut stdin = tokio::io::stdin();
-    let mut ignored = [0u8; 64];
-    while stdin.read(&mut ignored).await.is_ok_and(|read| read > 0) {}
-}

@@ -6,6 +6,7 @@ use payonce_flows::reconcile::Report;
 use serde_json::json;
 
 use crate::args::work::Reconcile;
+use crate::ending::Ending;
 use crate::exit::{Exit, Fault};
 use crate::printer::Printer;
 use crate::progress::Progress;
@@ -18,8 +19,7 @@ pub(crate) async fn run(args: Reconcile) -> Result<Exit, Fault> {
     let site = Site::open(&args.place).await?;
     let progress = Progress::new();
     let mut all = Report::default();
-    let until = super::told_to_end(false);
-    tokio::pin!(until);
+    let mut ending = Ending::listen(false)?;
     loop {
         let round = site.app.ledger().reconcile_once().await?;
         all.looked += round.looked;
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: Reconcile) -> Result<Exit, Fault> {
             break;
         }
         tokio::select! {
-            () = &mut until => break,
+            () = ending.told() => break,
             () = tokio::time::sleep(PAUSE) => {}
         }
     }

@@ -4,6 +4,7 @@ use payonce_server::App;
 use payonce_server::config::{Config, Environment, Options};
 
 use crate::args::service::Serve;
+use crate::ending::Ending;
 use crate::exit::{Exit, Fault};
 use crate::printer::talk;
 
@@ -17,6 +18,7 @@ pub(crate) async fn run(args: Serve) -> Result<Exit, Fault> {
     };
     let config = Config::load(&options, &Environment::of_process())?;
     payonce_server::observe::init_logs(&config.log);
+    let mut ending = Ending::listen(args.until_stdin_closes)?;
     let running = App::build(config).await?.serve().await?;
     // Others read these lines: one fact each, and `listening on` last, because then everything answers.
     if let Some(url) = &running.sandbox_url {
@@ -34,7 +36,7 @@ pub(crate) async fn run(args: Serve) -> Result<Exit, Fault> {
             running.shutdown().await;
             Err(Fault::new("the listener was lost"))
         }
-        () = super::told_to_end(args.until_stdin_closes) => {
+        () = ending.told() => {
             if !running.shutdown().await {
                 talk("some requests were still running; their keys are taken over when their leases lapse");
             }

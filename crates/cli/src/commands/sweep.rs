@@ -6,6 +6,7 @@ use payonce_flows::sweep::Report;
 use serde_json::json;
 
 use crate::args::work::Sweep;
+use crate::ending::Ending;
 use crate::exit::{Exit, Fault};
 use crate::printer::Printer;
 use crate::progress::Progress;
@@ -19,8 +20,7 @@ pub(crate) async fn run(args: Sweep) -> Result<Exit, Fault> {
     let retention = site.app.config().inbox.retention;
     let progress = Progress::new();
     let mut all = Report::default();
-    let until = super::told_to_end(false);
-    tokio::pin!(until);
+    let mut ending = Ending::listen(false)?;
     loop {
         let round = site.app.ledger().sweep_once(retention).await?;
         all.records += round.records;
@@ -30,7 +30,7 @@ pub(crate) async fn run(args: Sweep) -> Result<Exit, Fault> {
             break;
         }
         tokio::select! {
-            () = &mut until => break,
+            () = ending.told() => break,
             () = tokio::time::sleep(PAUSE) => {}
         }
     }

@@ -55,7 +55,9 @@ impl Child {
         let mut process = command.spawn().map_err(|why| Fault::new(format!("cannot start {}: {why}", recipe.args.join(" "))))?;
         let facts = match tokio::time::timeout(START_WITHIN, facts(&mut process, recipe)).await {
             Ok(facts) => facts?,
-            Err(_) => return Err(Fault::new(format!("`payonce {}` did not listen within {} s", recipe.args.join(" "), START_WITHIN.as_secs()))),
+            Err(_) => {
+                return Err(Fault::new(format!("`payonce {}` did not listen within {} s", recipe.args.join(" "), START_WITHIN.as_secs())));
+            }
         };
         Ok(Self { process, facts })
     }
@@ -86,7 +88,11 @@ impl Child {
 async fn facts(process: &mut Process, recipe: &Recipe) -> Result<BTreeMap<&'static str, String>, Fault> {
     let name = recipe.args.join(" ");
     let stderr = process.stderr.take().ok_or_else(|| Fault::new(format!("`payonce {name}` has no stderr")))?;
-    let mut log = OpenOptions::new().create(true).append(true).open(&recipe.log).map_err(|why| Fault::new(format!("cannot write {}: {why}", recipe.log.display())))?;
+    let mut log = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&recipe.log)
+        .map_err(|why| Fault::new(format!("cannot write {}: {why}", recipe.log.display())))?;
     let mut lines = BufReader::new(stderr).lines();
     let mut facts = BTreeMap::new();
     let mut fault = Fault::new(format!("`payonce {name}` ended before it listened"));

@@ -13,12 +13,13 @@ mod stories;
 mod story;
 mod verdict;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use payonce::system::SystemEntropy;
-use payonce_core::clock::random;
+use payonce_core::clock::{Entropy, random};
 
 use crate::args::trial::Demo;
+use crate::ending::Ending;
 use crate::exit::{Exit, Fault};
 use crate::printer::{Printer, talk};
 use crate::progress::Progress;
@@ -34,37 +35,48 @@ pub(crate) async fn run(args: Demo) -> Result<Exit, Fault> {
     let seed = args.seed.unwrap_or_else(|| u64::from(u32::from_le_bytes(random(&entropy))));
     let dir = scratch(&random::<6>(&entropy))?;
     let run = hex(&random::<4>(&entropy));
-    let ground = Ground::lay(args.database.as_deref(), &dir, &run).await?;
-    let progress = Progress::new();
-    progress.say("starting the sandbox and the service");
-    let mut stage = Stage::set(dir.clone(), run, &ground, seed, &entropy).await?;
-    let lines = tokio::select! {
-        lines = play(&mut stage, &parts, &progress) => lines?,
-        () = payonce_server::shutdown_signal() => return Err(Fault::new("interrupted")),
+    let ground = match Ground::lay(args.database.as_deref(), &dir, &run).await {
+        Ok(ground) => ground,
+        Err(fault) => {
+            // Nothing has been played in it.
+            let _ = std::fs::remove_dir_all(&dir);
+            return Err(fault);
+        }
     };
-    progress.clear();
-    stage.strike().await;
-    let good = lines.iter().all(Line::is_good);
-    let headings = [
-        "CHANNEL",
-        "STORY",
-        "REQUESTS\nSENT",
-        "CHARGES AT\nTHE CHANNEL",
-        "REFUNDS AT\nTHE CHANNEL",
-        "EVENTS TO\nTHE MERCHANT",
-        "VERDICT",
-    ];
-    Printer::new(args.form.json).list(&headings, &lines, Line::document, Line::row)?;
-    talk(format!("\nseed {seed}, {} stories, {}", Story::ALL.len() * parts.len(), if good { "all good" } else { "not all good" }));
+    let played = perform(&ground, &dir, run, seed, &parts, &entropy).await;
+    let good = played.as_ref().is_ok_and(|lines| lines.iter().all(Line::is_good));
+    let shown = played.and_then(|lines| show(&lines, args.form.json));
     if good {
         // Nobody has a use for the files of a run that went well.
         let _ = std::fs::remove_dir_all(&dir);
         ground.clear().await?;
-        return Ok(Exit::Done);
+    } else {
+        let kept = ground.kept().map_or_else(String::new, |schema| format!(", and {schema}"));
+        talk(format!("logs and database are kept in {}{kept}", dir.display()));
     }
-    let kept = ground.kept().map_or_else(String::new, |schema| format!(", and {schema}"));
-    talk(format!("logs and database are kept in {}{kept}", dir.display()));
-    Ok(Exit::No)
+    shown?;
+    talk(format!("seed {seed}, {} stories, {}", Story::ALL.len() * parts.len(), if good { "all good" } else { "not all good" }));
+    Ok(if good { Exit::Done } else { Exit::No })
+}
+
+/// Sets the stage, plays everything, and strikes the stage.
+async fn perform(ground: &Ground, dir: &Path, run: String, seed: u64, parts: &[Part], entropy: &dyn Entropy) -> Result<Vec<Line>, Fault> {
+    let mut ending = Ending::listen(false)?;
+    let progress = Progress::new();
+    progress.say("starting the sandbox and the service");
+    let mut stage = Stage::set(dir.to_owned(), run, ground, seed, entropy).await?;
+    let lines = tokio::select! {
+        lines = play(&mut stage, parts, &progress) => lines,
+        () = ending.told() => Err(Fault::new("interrupted")),
+    };
+    stage.strike().await;
+    lines
+}
+
+fn show(lines: &[Line], json: bool) -> Result<(), Fault> {
+    let headings =
+        ["CHANNEL", "STORY", "REQUESTS\nSENT", "CHARGES AT\nTHE CHANNEL", "REFUNDS AT\nTHE CHANNEL", "EVENTS TO\nTHE MERCHANT", "VERDICT"];
+    Printer::new(json).list(&headings, lines, Line::document, Line::row)
 }
 
 async fn play(stage: &mut Stage, parts: &[Part], progress: &Progress) -> Result<Vec<Line>, Fault> {

@@ -78,7 +78,8 @@ pub(super) async fn afterwards(lines: &[Line], stage: &mut Stage, part: Part) ->
     let moved = act.moved().await?;
     let prefix = format!("demo-{}-{}-", act.stage.run, part.channel);
     let told = act.stage.merchant.told(&prefix);
-    let due = Moved { charges: lines.iter().map(|line| line.moved.charges).sum(), refunds: lines.iter().map(|line| line.moved.refunds).sum() };
+    let due =
+        Moved { charges: lines.iter().map(|line| line.moved.charges).sum(), refunds: lines.iter().map(|line| line.moved.refunds).sum() };
     let events: u32 = lines.iter().map(|line| line.events).sum();
     act.expect(moved == due, || format!("{} charges and {} refunds had been counted", due.charges, due.refunds));
     let now_told = u32::try_from(told.len()).unwrap_or(u32::MAX);

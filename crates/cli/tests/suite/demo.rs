@@ -10,7 +10,9 @@ fn is_good(ended: &Ended) {
     let lines = ended.json();
     let lines = lines.as_array().expect("a list");
     let stories: Vec<&str> = lines.iter().filter_map(|line| line["story"].as_str()).collect();
-    for story in ["lost-request", "lost-answer", "crash", "double-click", "forged", "early", "lost-notification", "switch", "partial-refunds"] {
+    for story in
+        ["lost-request", "lost-answer", "crash", "double-click", "forged", "early", "lost-notification", "switch", "partial-refunds"]
+    {
         assert!(stories.contains(&story), "{story} in {stories:?}");
     }
     for line in lines.iter().filter(|line| line["story"] != "all") {

@@ -41,12 +41,18 @@ impl Shop {
         let folder = Folder::new();
         let sandbox = Service::start(folder.path(), &["sandbox", "--listen", "127.0.0.1:0"], &[]);
         let url = sandbox.fact("listening on ");
-        let mut service = Service::start(folder.path(), &["serve", "--sandbox", "--listen", "127.0.0.1:0"], &[("PAYONCE_SANDBOX_URL", &url)]);
+        let mut service =
+            Service::start(folder.path(), &["serve", "--sandbox", "--listen", "127.0.0.1:0"], &[("PAYONCE_SANDBOX_URL", &url)]);
         let (api, key) = (service.fact("listening on "), service.fact("api key "));
         let body = json!({ "order_id": "order-1", "amount": 1990, "currency": "CNY", "channel": "alipay", "method": "qr" });
         let payment = curl("POST", &format!("{api}/v1/payments"), Some((&key, "key-1")), Some(&body));
         let (id, reference) = (text(&payment, "/id"), text(&payment, "/attempt/channel_ref"));
-        curl("POST", &format!("{url}/_sandbox/buyer"), None, Some(&json!({ "channel": "alipay", "channel_ref": reference, "action": "pay" })));
+        curl(
+            "POST",
+            &format!("{url}/_sandbox/buyer"),
+            None,
+            Some(&json!({ "channel": "alipay", "channel_ref": reference, "action": "pay" })),
+        );
         // By the channel's notification: it is settled beside us.
         wait_until("the payment is paid", || curl("GET", &format!("{api}/v1/payments/{id}"), Some((&key, "-")), None)["status"] == "paid");
         let body = json!({ "refund_id": "r1", "amount": 500, "reason": "broken" });
@@ -55,6 +61,10 @@ impl Shop {
         wait_until("both events are published", || {
             let feed = run(folder.path(), "event list --json").json();
             feed.as_array().is_some_and(|feed| feed.len() == 2 && feed.iter().all(|event| event["delivery"] == "feed_only"))
+        });
+        wait_until("both notifications are settled", || {
+            let inbox = run(folder.path(), "inbox list --json").json();
+            inbox.as_array().is_some_and(|inbox| inbox.len() == 2 && inbox.iter().all(|row| row["status"] == "settled"))
         });
         assert_eq!(service.signal("TERM"), Some(0));
         drop(sandbox);
@@ -102,7 +112,8 @@ fn steady_piece(piece: &str) -> &str {
     if let Some(prefix) = IDS.iter().find(|prefix| piece.strip_prefix(**prefix).is_some_and(|hex| hex.len() == 32)) {
         return prefix;
     }
-    let is_time = piece.len() >= 20 && piece.contains('T') && piece.starts_with("20");
+    let is_milliseconds = piece.len() == 13 && piece.bytes().all(|b| b.is_ascii_digit());
+    let is_time = is_milliseconds || piece.len() >= 20 && piece.contains('T') && piece.starts_with("20");
     let is_number = piece.len() >= 20 && piece.bytes().all(|b| b.is_ascii_hexdigit());
     if is_time {
         "TIME"
@@ -186,7 +197,9 @@ fn closing_a_paid_payment_is_exit_1_and_prints_it() {
 #[test]
 fn no_command_prints_a_secret() {
     let shop = Shop::open();
-    for args in ["payment show PAYMENT --json", "key show key-1 --json", "inbox show INBOX --json", "account list --json", "apikey list --json"] {
+    for args in
+        ["payment show PAYMENT --json", "key show key-1 --json", "inbox show INBOX --json", "account list --json", "apikey list --json"]
+    {
         let said = run(shop.dir(), &shop.fill(args)).whole();
         for secret in ["code_url", "PRIVATE KEY", "private_key", "\"hash\"", "fingerprint\"", "\"sign\"", "\"raw\""] {
             assert!(!said.contains(secret), "{args} prints {secret}");
@@ -242,7 +255,9 @@ fn a_closed_pipe_is_no_fault() {
     let shop = Shop::open();
     let mut shell = std::process::Command::new("bash");
     let payonce = command(shop.dir()).get_program().to_string_lossy().into_owned();
-    shell.args(["-c", &format!("'{payonce}' payment show {} --json | true; echo ${{PIPESTATUS[0]}}", shop.payment)]).current_dir(shop.dir());
+    shell
+        .args(["-c", &format!("'{payonce}' payment show {} --json | true; echo ${{PIPESTATUS[0]}}", shop.payment)])
+        .current_dir(shop.dir());
     let said = ended(&mut shell);
     assert_eq!((said.stdout.trim(), said.stderr.as_str()), ("0", ""), "{said:?}");
 }

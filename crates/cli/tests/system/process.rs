@@ -75,7 +75,11 @@ impl Process {
         let lines = Arc::clone(&self.lines);
         let child = &mut self.child;
         let _ = wait_until(Duration::from_secs(30), || {
-            found = lines.lock().expect("no panic holds it").iter().find_map(|line| line.strip_prefix(prefix).map(|rest| rest.trim().to_owned()));
+            found = lines
+                .lock()
+                .expect("no panic holds it")
+                .iter()
+                .find_map(|line| line.strip_prefix(prefix).map(|rest| rest.trim().to_owned()));
             found.is_some() || child.try_wait().is_ok_and(|ended| ended.is_some())
         });
         found.unwrap_or_else(|| panic!("no line {prefix:?} in:\n{}", self.log()))
@@ -125,7 +129,8 @@ impl Sandbox {
     }
 
     pub(crate) fn control(&self, method: &str, path: &str, body: &Value) -> Value {
-        let answer = http::send(&self.0.addr, method, path, &[("content-type", "application/json")], body.to_string().as_bytes()).expect("the sandbox answers");
+        let answer = http::send(&self.0.addr, method, path, &[("content-type", "application/json")], body.to_string().as_bytes())
+            .expect("the sandbox answers");
         assert!(answer.status < 300, "{path}: {} {}", answer.status, String::from_utf8_lossy(&answer.body));
         if answer.body.is_empty() { Value::Null } else { answer.json() }
     }

@@ -19,7 +19,9 @@ pub(super) struct Source<'a> {
     environment: &'a Environment,
     file: Table,
     file_name: String,
+    /// The variables and the paths of all settings that were asked for.
     asked: BTreeSet<String>,
+    paths: BTreeSet<String>,
 }
 
 /// A value and where it stands, for messages.
@@ -41,7 +43,7 @@ impl<'a> Source<'a> {
         let mut flags = BTreeMap::new();
         flags.extend(options.listen.clone().map(|listen| ("listen", listen)));
         flags.extend(options.database.clone().map(|url| ("database.url", url)));
-        Ok(Self { flags, environment, file, file_name, asked: BTreeSet::new() })
+        Ok(Self { flags, environment, file, file_name, asked: BTreeSet::new(), paths: BTreeSet::new() })
     }
 
     pub(super) const fn environment(&self) -> &'a Environment {
@@ -53,6 +55,7 @@ impl<'a> Source<'a> {
         let variable = variable_of(path);
         let in_file = take_path(&mut self.file, path);
         self.asked.insert(variable.clone());
+        self.paths.insert(path.to_owned());
         if let Some(flag) = self.flags.get(path) {
             return Some(Given { value: Value::String(flag.clone()), from: format!("--{}", path.split('.').next().unwrap_or(path)) });
         }
@@ -136,14 +139,20 @@ impl<'a> Source<'a> {
     /// Refuses what nobody asked for.
     pub(super) fn finish(self) -> Result<(), ConfigFault> {
         if let Some(unknown) = first_leaf(&self.file, "") {
+            let section = unknown.rsplit_once('.').map(|(section, _)| format!("{section}."));
+            let alike = |path: &&String| section.as_ref().map_or_else(|| !path.contains('.'), |section| path.starts_with(section));
+            let known: Vec<&str> = self.paths.iter().filter(alike).map(String::as_str).collect();
+            let known = if known.is_empty() { self.paths.iter().map(String::as_str).collect() } else { known };
             return Err(ConfigFault::new(format!("{} has the unknown key {unknown}", self.file_name))
-                .hint_that("docs/configuration.md lists every key"));
+                .hint_that(format!("known: {}", known.join(", "))));
         }
         for name in self.environment.names("PAYONCE_") {
             let section = name.trim_start_matches("PAYONCE_").split('_').next().unwrap_or_default();
             if SECTIONS.contains(&section) && !self.asked.contains(name) {
+                let known: Vec<&str> =
+                    self.asked.iter().filter(|known| known.starts_with(&format!("PAYONCE_{section}_"))).map(String::as_str).collect();
                 return Err(ConfigFault::new(format!("the environment variable {name} sets nothing"))
-                    .hint_that("check its spelling; docs/configuration.md lists every setting"));
+                    .hint_that(format!("known: {}", known.join(", "))));
             }
         }
         Ok(())

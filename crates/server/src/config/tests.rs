@@ -39,6 +39,8 @@ fn flags_beat_the_environment_which_beats_the_file_which_beats_the_default() {
 #[test]
 fn unknown_keys_and_variables_are_refused_by_name() {
     assert!(refused("[guard]\nleese = \"60s\"\n", &[]).contains("unknown key guard.leese"));
+    let hint = load("[guard]\nleese = \"60s\"\n", &[]).expect_err("refused");
+    assert_eq!(hint.hint(), Some("known: guard.in_flight, guard.lease, guard.max_answer, guard.max_runs, guard.ttl"));
     assert!(refused("lissen = \"x\"\n", &[]).contains("unknown key lissen"));
     assert!(refused("", &[("PAYONCE_GUARD_LEESE", "60s")]).contains("PAYONCE_GUARD_LEESE"));
     assert!(load("", &[("PAYONCE_VECTORS", "x"), ("PAYONCE_FAILPOINTS", "y")]).is_ok(), "tests have variables of their own");

@@ -102,7 +102,7 @@ impl Lang {
     }
 
     /// A word by its name; a name without a word stands for itself.
-    pub(super) fn say<'a>(self, name: &'a str) -> &'a str {
+    pub(super) fn say(self, name: &str) -> &str {
         let found = WORDS.iter().find(|(known, ..)| *known == name);
         found.map_or(name, |(_, en, zh)| match self {
             Self::En => en,

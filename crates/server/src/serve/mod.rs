@@ -3,6 +3,8 @@
 //! In: a listener and a router. Out: answers. A connection has a time for its head, so that slow senders hold nothing; over the limit of
 //! connections the next one waits in the system's queue.
 
+mod linger;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::config::Http;
+use linger::Lingering;
 
 /// How long open connections may take to end once nothing runs any more.
 const CLOSE_WITHIN: Duration = Duration::from_secs(3);
@@ -40,7 +43,7 @@ pub(crate) async fn serve(listener: TcpListener, router: Router, http: Http, mut
                 continue;
             }
         };
-        let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router.clone()));
+        let connection = builder.serve_connection(TokioIo::new(Lingering::new(stream)), TowerToHyperService::new(router.clone()));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
             // An error here is a client that went away or spoke no HTTP.

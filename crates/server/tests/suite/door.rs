@@ -149,10 +149,8 @@ async fn b090_an_endless_body_and_one_that_is_only_announced_are_refused() {
         while write.write_all(chunk.as_bytes()).await.is_ok() {}
     };
     let mut answer = vec![0; 12];
-    tokio::select! {
-        () = writing => panic!("closed without an answer"),
-        got = read.read_exact(&mut answer) => { got.expect("an answer"); }
-    }
+    let ((), got) = tokio::join!(writing, read.read_exact(&mut answer));
+    got.expect("the answer is there although the sender did not stop");
     assert_eq!(String::from_utf8_lossy(&answer), "HTTP/1.1 413");
     // A body that breaks off, or never comes, claims nothing.
     let mut stream = TcpStream::connect(&address).await.expect("connected");
@@ -245,5 +243,32 @@ async fn pages_beside_the_api_answer_and_load_nothing_from_elsewhere() {
     assert_eq!(open("/openapi.json").await.expect(200).json()["openapi"], "3.1.0");
     let docs = open("/docs").await.expect(200).text();
     assert!(docs.contains("/v1/payments/{id}/refunds") && !docs.contains("src=") && !docs.contains("://"), "self-contained");
+    place.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_call_of_the_openapi_document_is_served_and_every_error_it_gives_has_a_page() {
+    let place = Place::start().await;
+    let document = place.client.send(Method::GET, &format!("{}/openapi.json", place.base), &[], "").await.expect(200).json();
+    for (path, operations) in document["paths"].as_object().expect("paths") {
+        for method in operations.as_object().expect("operations").keys() {
+            let method = Method::from_bytes(method.to_uppercase().as_bytes()).expect("a method");
+            let url = format!("{}{}", place.base, path.replace("{id}", "x"));
+            let reply = place.client.send(method.clone(), &url, &[], "").await;
+            assert_eq!((reply.status, reply.code().as_str()), (401, "authentication_required"), "{method} {path}");
+        }
+    }
+    for code in [
+        "authentication_required",
+        "order_open",
+        "payment_declined",
+        "idempotency_key_reused",
+        "refund_exceeds_payment",
+        "store_unavailable",
+    ] {
+        let page = place.client.send(Method::GET, &format!("{}/docs/errors/{code}", place.base), &[], "").await.expect(200);
+        assert!(page.text().contains(&format!("<h1><code>{code}</code></h1>")), "{}", page.text());
+    }
+    place.client.send(Method::GET, &format!("{}/docs/errors/nonsense", place.base), &[], "").await.expect(404);
     place.stop().await;
 }

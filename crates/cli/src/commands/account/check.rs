@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use payonce_channels::driver;
 use payonce_channels::contract::{Capability, OrderFacts};
+use payonce_channels::driver;
 use payonce_channels::transport::Deadlines;
 use payonce_core::channel_ref::ChannelRef;
 use payonce_core::money::{Currency, Money};
@@ -79,11 +79,7 @@ async fn ask(site: &Site, account: &dyn payonce_channels::contract::Account) -> 
 }
 
 /// An order that was never sent: its reference has just been drawn.
-fn nobodys_order(
-    capability: &Capability,
-    now: payonce_core::Timestamp,
-    entropy: &dyn payonce_core::Entropy,
-) -> Option<OrderFacts> {
+fn nobodys_order(capability: &Capability, now: payonce_core::Timestamp, entropy: &dyn payonce_core::Entropy) -> Option<OrderFacts> {
     let method = capability.methods.first()?;
     let currency = capability.currencies.first().and_then(|code| Currency::parse(code))?;
     Some(OrderFacts {

@@ -11,7 +11,8 @@ pub(crate) async fn run(args: ApikeyCreate) -> Result<Exit, Fault> {
     let tenant = tenant_named(&args.tenant)?;
     let site = Site::open_migrated(&args.place).await?;
     let (row, secret) = site.app.create_api_key(&tenant, &args.label).await?;
-    let json = json!({ "id": row.id, "tenant": row.tenant, "label": row.label, "key": secret.expose(), "created_at": row.created_at.to_string() });
+    let json =
+        json!({ "id": row.id, "tenant": row.tenant, "label": row.label, "key": secret.expose(), "created_at": row.created_at.to_string() });
     Printer::new(args.form.json).either(secret.expose(), &json)?;
     if !args.form.json {
         talk(format!("{} for {}; it is not shown again", row.id, row.tenant));

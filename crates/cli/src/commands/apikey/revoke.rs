@@ -10,7 +10,9 @@ use crate::site::Site;
 
 pub(crate) async fn run(args: ApikeyRevoke) -> Result<Exit, Fault> {
     let Some(id) = ApiKeyId::parse(&args.id) else {
-        return Err(Fault::no(format!("there is no API key {}", args.id)).hint("give the handle (`key_…`) that `payonce apikey list` shows"));
+        return Err(
+            Fault::no(format!("there is no API key {}", args.id)).hint("give the handle (`key_…`) that `payonce apikey list` shows")
+        );
     };
     let site = Site::open(&args.place).await?;
     let now = site.app.clock().now();

@@ -19,7 +19,7 @@ pub(crate) async fn run(args: InboxList) -> Result<Exit, Fault> {
     for tenant in site.candidates(&args.whose).await? {
         rows.extend(site.app.store().inbox_list(&tenant, status, args.limit.rows()).await?);
     }
-    rows.sort_by(|a, b| b.received_at.cmp(&a.received_at));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.received_at));
     rows.truncate(args.limit.rows());
     let headings = ["ID", "TENANT", "ACCOUNT", "SAYS", "STATUS", "PAYMENT", "RECEIVED"];
     Printer::new(args.form.json).list(&headings, &rows, super::document, row)?;

@@ -12,11 +12,14 @@ use crate::args::shared::Whose;
 use crate::exit::Fault;
 use crate::site::Site;
 
-/// A stored notification without its raw message, which stays sealed.
+/// A stored notification in the API's form. Its raw message stays sealed.
 fn document(row: &InboxRow) -> Value {
+    let event = &row.notification;
     json!({
         "id": row.id, "tenant": row.tenant, "channel": row.channel, "account": row.account, "status": row.status.as_str(),
-        "event": row.notification, "payment": row.payment_id, "note": row.note, "received_at": row.received_at.to_string(), "tries": row.tries,
+        "payment": row.payment_id, "note": row.note, "channel_ref": event.channel_ref, "channel_status": event.status, "facts": event.facts,
+        "amount": event.amount.map(|amount| amount.minor), "currency": event.amount.map(|amount| amount.currency),
+        "received_at": row.received_at.to_string(), "tries": row.tries,
     })
 }
 

@@ -1,6 +1,5 @@
 //! `payonce key list`
 
-
 use crate::args::book::KeyList;
 use crate::exit::{Exit, Fault};
 use crate::site::Site;
@@ -11,7 +10,7 @@ pub(crate) async fn run(args: KeyList) -> Result<Exit, Fault> {
     for tenant in site.candidates(&args.whose).await? {
         found.extend(site.app.store().find(&tenant, None, args.limit.rows()).await?);
     }
-    found.sort_by(|a, b| b.created_at.cmp(&a.created_at));
+    found.sort_by_key(|record| std::cmp::Reverse(record.created_at));
     found.truncate(args.limit.rows());
     super::print(args.form.json, &found, site.app.clock().now())?;
     Ok(Exit::Done)

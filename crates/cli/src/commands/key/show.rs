@@ -1,6 +1,5 @@
 //! `payonce key show KEY`
 
-
 use crate::args::book::KeyShow;
 use crate::exit::{Exit, Fault};
 use crate::site::Site;

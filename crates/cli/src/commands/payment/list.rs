@@ -29,9 +29,13 @@ pub(crate) async fn run(args: PaymentList) -> Result<Exit, Fault> {
 fn filter(args: &PaymentList) -> Result<Filter, Fault> {
     let wrong = |what: &str, value: &str, rule: &str| Fault::new(format!("{value:?} is no {what}")).hint(rule.to_owned());
     let statuses = PaymentStatus::ALL.map(PaymentStatus::as_str).join(", ");
-    let order_id = args.order_id.as_deref().map(|text| MerchantRef::parse(text).ok_or_else(|| wrong("order number", text, "1 to 64 characters")));
+    let order_id =
+        args.order_id.as_deref().map(|text| MerchantRef::parse(text).ok_or_else(|| wrong("order number", text, "1 to 64 characters")));
     let status = args.status.as_deref().map(|text| PaymentStatus::parse(text).ok_or_else(|| wrong("status", text, &statuses)));
-    let channel = args.channel.as_deref().map(|text| ChannelName::parse(text).ok_or_else(|| wrong("channel", text, "see `payonce account list --channels`")));
+    let channel = args
+        .channel
+        .as_deref()
+        .map(|text| ChannelName::parse(text).ok_or_else(|| wrong("channel", text, "see `payonce account list --channels`")));
     let after = args.after.as_deref().map(|text| PaymentId::parse(text).ok_or_else(|| wrong("payment id", text, "it begins with pay_")));
     Ok(Filter {
         order_id: order_id.transpose()?,

@@ -27,7 +27,9 @@ fn document(payment: &Payment, timeline: &[AuditEntry], events: &[(Event, String
     document["refunds"] = payment.refunds.iter().map(|refund| view::refund(payment, refund)).collect();
     document["timeline"] = timeline
         .iter()
-        .map(|entry| json!({ "n": entry.n, "at": entry.at.to_string(), "kind": entry.kind, "source": entry.source, "detail": entry.detail }))
+        .map(
+            |entry| json!({ "n": entry.n, "at": entry.at.to_string(), "kind": entry.kind, "source": entry.source, "detail": entry.detail }),
+        )
         .collect();
     document["events"] = events
         .iter()
@@ -40,13 +42,25 @@ fn text(payment: &Payment, timeline: &[AuditEntry], events: &[(Event, String)]) 
     let mut parts = vec![head(payment)];
     let attempts = payment.attempts.iter().map(|row| {
         let failure = row.failure.as_ref().map_or_else(String::new, |failure| failure.message.clone());
-        vec![row.id.to_string(), format!("{}/{}", row.channel, row.method), row.status.as_str().to_owned(), row.channel_ref.as_str().to_owned(), failure]
+        vec![
+            row.id.to_string(),
+            format!("{}/{}", row.channel, row.method),
+            row.status.as_str().to_owned(),
+            row.channel_ref.as_str().to_owned(),
+            failure,
+        ]
     });
     parts.push(table(&["ATTEMPT", "CHANNEL", "STATUS", "REFERENCE", "FAILURE"], attempts));
     if !payment.refunds.is_empty() {
         let refunds = payment.refunds.iter().map(|row| {
             let own = row.refund_id.as_ref().map_or("-", |id| id.as_str());
-            vec![row.id.to_string(), own.to_owned(), row.amount.to_string(), row.status.as_str().to_owned(), row.channel_ref.as_str().to_owned()]
+            vec![
+                row.id.to_string(),
+                own.to_owned(),
+                row.amount.to_string(),
+                row.status.as_str().to_owned(),
+                row.channel_ref.as_str().to_owned(),
+            ]
         });
         parts.push(table(&["REFUND", "OWN NUMBER", "AMOUNT", "STATUS", "REFERENCE"], refunds));
     }
