@@ -342,7 +342,7 @@ impl Ledger {
             if !is_unresolved(&payment, id) || Instant::now() + pause >= until {
                 break;
             }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause + self.jitter().min(pause)).await;
             pause *= 4;
         }
         Ok(payment)

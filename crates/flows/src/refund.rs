@@ -123,7 +123,7 @@ impl Ledger {
             }
             payment = self.resolve_refund(payment, id, until).await?;
             if payment.refund(id).is_some_and(|refund| refund.status == RefundStatus::Unknown) {
-                tokio::time::sleep(pause).await;
+                tokio::time::sleep(pause + self.jitter().min(pause)).await;
                 pause *= 4;
             }
         }

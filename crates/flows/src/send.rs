@@ -36,6 +36,12 @@ impl Ledger {
         Started { monotonic: Instant::now(), now: self.now() }
     }
 
+    /// Spreads what would otherwise come at once: up to a fifth of the first look-up's interval.
+    pub(crate) fn jitter(&self) -> Duration {
+        let share = u32::from(payonce_core::clock::random::<1>(self.entropy.as_ref())[0]);
+        self.timing.first_look_up / 5 * share / 256
+    }
+
     fn deadlines(&self, started: Started) -> Deadlines {
         let end = started.monotonic + self.timing.channel_deadline;
         Deadlines { write_by: end, answer_by: end }
@@ -50,6 +56,7 @@ impl Ledger {
             sends: before.map_or(1, |lease| lease.sends.saturating_add(1)),
             // Until the answer is there, and for ever if it does not come.
             unanswered: before.map_or(1, |lease| lease.unanswered.saturating_add(1)),
+            not_before: None,
         }
     }
 
@@ -62,14 +69,14 @@ impl Ledger {
         step: Step<Outcome>,
         started: Started,
     ) -> Result<Payment, FlowFault> {
-        let outcome = match step {
-            Step::Local(outcome) => outcome,
+        let (outcome, wait) = match step {
+            Step::Local(outcome) => (outcome, None),
             Step::Call(call) => {
                 let ran = driver::run(self.transport.as_ref(), call, self.deadlines(started)).await;
                 tracing::info!(payment = %payment.id, attempt = %attempt.id, channel = %attempt.channel, status = ran.status,
                     outcome = observe::name(&ran.outcome), "charge sent");
                 failpoint::hit("charge.request_sent").await;
-                ran.outcome
+                (ran.outcome, ran.retry_after)
             }
         };
         // A refusal of a repeat says nothing of the first: the attempt is looked up instead.
@@ -79,7 +86,7 @@ impl Ledger {
             other => other,
         };
         failpoint::hit("charge.answer_read").await;
-        let payment = self.store_outcome(payment, &attempt.id, outcome, Source::Answer).await?;
+        let payment = self.store_answer(payment, &attempt.id, outcome, wait).await?;
         failpoint::hit("charge.result_stored").await;
         Ok(payment)
     }
@@ -92,12 +99,12 @@ impl Ledger {
                 taken = None;
                 let Some(index) = draft.after.attempts.iter().position(|attempt| &attempt.id == id) else { return };
                 let attempt = &draft.after.attempts[index];
-                let held = attempt.send.as_ref().is_some_and(|lease| lease.send_until > started.now && lease.sends > 0);
+                let held = attempt.send.as_ref().is_some_and(|lease| !lease.is_free(started.now));
                 if !attempt.is_live() || held {
                     return;
                 }
                 let lease = self.lease(attempt.send.as_ref(), started);
-                draft.note("sending", None, json!({ "attempt": id, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                draft.note("sending", None, json!({ "attempt": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
                 draft.after.attempts[index].send = Some(lease);
                 taken = Some(draft.after.attempts[index].clone());
             })
@@ -105,27 +112,29 @@ impl Ledger {
         Ok(after.zip(taken))
     }
 
-    /// Gives the send lease back once the request has ended, so that the next resend need not wait for its time. Only a request whose
-    /// connection is closed has ended.
-    async fn store_outcome(&self, payment: &Payment, id: &AttemptId, outcome: Outcome, source: Source) -> Result<Payment, FlowFault> {
+    /// Stores what an answer says, and gives the send lease back: the request has ended, so the next resend need not wait for the lease's time,
+    /// only for what the channel asked for.
+    async fn store_answer(&self, payment: &Payment, id: &AttemptId, outcome: Outcome, wait: Option<Duration>) -> Result<Payment, FlowFault> {
         let now = self.now();
         let action = self.seal_action(id.as_str(), &outcome);
-        let seen = Observation { attempt: id.clone(), outcome, source, action };
+        let seen = Observation { attempt: id.clone(), outcome, source: Source::Answer, action };
+        let not_before = wait.map(|wait| now.plus(wait));
+        let pause = self.jitter();
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
+                draft.note("answered", Some(Source::Answer), json!({ "attempt": id, "outcome": observe::name(&seen.outcome), "retry_at": not_before }));
                 observe::observe(draft, &seen, self.surplus);
-                if let Some(attempt) = draft.after.attempts.iter_mut().find(|attempt| &attempt.id == id) {
-                    if source == Source::Answer
-                        && let Some(lease) = &mut attempt.send
-                    {
-                        lease.send_until = lease.send_until.min(now);
-                        if is_definite(&seen.outcome) {
-                            lease.unanswered = lease.unanswered.saturating_sub(1);
-                        }
+                let Some(attempt) = draft.after.attempts.iter_mut().find(|attempt| &attempt.id == id) else { return };
+                if let Some(lease) = &mut attempt.send {
+                    lease.send_until = lease.send_until.min(now);
+                    lease.not_before = not_before;
+                    if is_definite(&seen.outcome) {
+                        lease.unanswered = lease.unanswered.saturating_sub(1);
                     }
-                    if attempt.status.is_live() {
-                        attempt.due_at = Some(self.timing.attempt_due(attempt, now));
-                    }
+                }
+                if attempt.status.is_live() {
+                    let due = self.timing.attempt_due(attempt, now).plus(pause);
+                    attempt.due_at = Some(not_before.map_or(due, |wait| due.max(wait)));
                 }
             })
             .await?;
@@ -190,13 +199,15 @@ impl Ledger {
             source: Source::LookUp,
         };
         let wait = ran.retry_after.unwrap_or(Duration::ZERO);
+        let pause = self.jitter();
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
+                draft.note("looked_up", Some(Source::LookUp), json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }));
                 observe::observe(draft, &seen, self.surplus);
                 if let Some(attempt) = draft.after.attempts.iter_mut().find(|row| row.id == seen.attempt) {
                     attempt.looks = attempt.looks.saturating_add(1);
                     if attempt.status.is_live() {
-                        attempt.due_at = Some(self.timing.attempt_due(attempt, now).max(now.plus(wait)));
+                        attempt.due_at = Some(self.timing.attempt_due(attempt, now).plus(pause).max(now.plus(wait)));
                     }
                 }
             })
@@ -214,7 +225,7 @@ impl Ledger {
             AttemptStatus::Pending => attempt.action.is_none() && attempt.failure.is_none() && method.charge == Idempotency::ReEntryWhileUnpaid && absent,
             AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => false,
         };
-        let free = attempt.send.as_ref().is_none_or(|lease| lease.send_until <= now);
+        let free = attempt.send.as_ref().is_none_or(|lease| lease.is_free(now));
         let payable = now < attempt.expires_at;
         gains && attempt.is_live() && free && payable && method.charge.is_safe_to_resend() && self.is_inside(attempt.send.as_ref(), method.window)
     }
@@ -236,7 +247,7 @@ impl Ledger {
         failpoint::hit("refund.request_sent").await;
         let first = refund.send.as_ref().is_none_or(|lease| lease.sends <= 1);
         failpoint::hit("refund.answer_read").await;
-        let payment = self.store_refund(payment, &refund.id, &ran.outcome, Source::Answer, first).await?;
+        let payment = self.store_refund(payment, &refund.id, &ran.outcome, Source::Answer, first, ran.retry_after).await?;
         failpoint::hit("refund.result_stored").await;
         Ok(payment)
     }
@@ -286,7 +297,7 @@ impl Ledger {
             other => other,
         };
         let absent = matches!(outcome, RefundOutcome::Absent);
-        let payment = self.store_refund(&payment, &refund.id, &outcome, Source::LookUp, false).await?;
+        let payment = self.store_refund(&payment, &refund.id, &outcome, Source::LookUp, false, ran.retry_after).await?;
         Ok((payment, absent))
     }
 
@@ -297,22 +308,29 @@ impl Ledger {
         outcome: &RefundOutcome,
         source: Source,
         first_send: bool,
+        wait: Option<Duration>,
     ) -> Result<Payment, FlowFault> {
         let now = self.now();
+        let not_before = wait.map(|wait| now.plus(wait));
+        let pause = self.jitter();
+        let kind = if source == Source::Answer { "answered" } else { "looked_up" };
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
+                draft.note(kind, Some(source), json!({ "refund": id, "outcome": refunds::name(outcome), "retry_at": not_before }));
                 refunds::observe_refund(draft, id, outcome, source, first_send);
                 if let Some(refund) = draft.after.refunds.iter_mut().find(|refund| &refund.id == id) {
                     if source == Source::Answer
                         && let Some(lease) = &mut refund.send
                     {
                         lease.send_until = lease.send_until.min(now);
+                        lease.not_before = not_before;
                     }
                     if source == Source::LookUp {
                         refund.looks = refund.looks.saturating_add(1);
                     }
                     if refund.status.is_open() {
-                        refund.due_at = Some(self.timing.next_look_up(refund.looks, now));
+                        let due = self.timing.next_look_up(refund.looks, now).plus(pause);
+                        refund.due_at = Some(not_before.map_or(due, |wait| due.max(wait)));
                     }
                 }
             })
@@ -334,7 +352,7 @@ impl Ledger {
                 taken = None;
                 let Some(index) = draft.after.refunds.iter().position(|refund| &refund.id == id) else { return };
                 let refund = draft.after.refunds[index].clone();
-                let held = refund.send.as_ref().is_some_and(|lease| lease.send_until > started.now);
+                let held = refund.send.as_ref().is_some_and(|lease| !lease.is_free(started.now));
                 if !refund.status.is_open() || held {
                     return;
                 }
@@ -344,7 +362,7 @@ impl Ledger {
                 };
                 let Some(content) = content else { return };
                 let lease = self.lease(refund.send.as_ref(), started);
-                draft.note("sending", None, json!({ "refund": id, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                draft.note("sending", None, json!({ "refund": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
                 let row = &mut draft.after.refunds[index];
                 row.content = Some(content);
                 row.send = Some(lease);

@@ -164,6 +164,7 @@ fn other_merchant(event: &Notification, ours: &[(String, String)]) -> String {
 
 /// The rule: what a bound notification does to its payment.
 fn apply(draft: &mut Draft, attempt: &payonce_core::id::AttemptId, event: &Notification, mismatch: Option<Reason>, policy: payonce_core::payment::SurplusPolicy) {
+    draft.note("notified", Some(Source::Notification), json!({ "attempt": attempt, "event": event.identity, "status": event.status }));
     if let Some(reason) = mismatch {
         review(draft, attempt, event, reason);
         return;

@@ -146,6 +146,11 @@ impl PostgresStore {
         migrate::check(self).await
     }
 
+    /// Whether the server sees our own socket, so that nothing stands in between and it may keep statements. Only found out in [`StatementMode::Auto`].
+    pub async fn is_direct(&self) -> Result<bool, StoreFault> {
+        Ok(self.session().await?.is_direct())
+    }
+
     /// A connection. Nothing was sent where there is none.
     async fn session(&self) -> Result<Session, StoreFault> {
         self.session_for(self.timeout).await

@@ -115,6 +115,11 @@ impl Session {
         done.map_err(Failed::Sql)
     }
 
+    /// Whether nothing stands between us and the server.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.object.as_ref().is_some_and(|object| object.keeps == Keeps::All)
+    }
+
     fn keeps(&self, statement: &Statement) -> bool {
         match self.object.as_ref().map_or(Keeps::Nothing, |object| object.keeps) {
             Keeps::Nothing => false,

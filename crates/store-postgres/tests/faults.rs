@@ -29,7 +29,7 @@ struct Fresh {
 
 async fn fresh() -> Fresh {
     let (url, clock) = (common::migrated(), common::clock());
-    let store = common::store(&url, StatementMode::Typed, &clock).await;
+    let store = common::store(&url, StatementMode::Auto, &clock).await;
     Fresh { url, store, build: Build::new(7), clock }
 }
 
@@ -249,7 +249,7 @@ async fn b041_the_truth_is_in_the_database() {
     let keep = Write { key: done.key.clone(), claim_id: done.claim_id, fence: Fence(1), verb: Verb::Keep(sealed("answer")) };
     assert_eq!(store.write(&[keep]).await, Ok(vec![Written::Applied]));
     drop(store);
-    let other = common::store(&url, StatementMode::Typed, &clock).await;
+    let other = common::store(&url, StatementMode::Auto, &clock).await;
     let seen = other.claim(&[build.claim(&tenant("m1"), "k1"), build.claim(&tenant("m1"), "k2")]).await.expect("answers");
     let [Seen::Found { record: first, .. }, Seen::Found { record: second, .. }] = seen.as_slice() else { panic!("{seen:?}") };
     assert_eq!((first.claim_id, first.answer.clone()), (done.claim_id, Some(sealed("answer"))));

@@ -2,6 +2,7 @@
 
 mod binary;
 mod demo;
+mod docs;
 mod help;
 mod outputs;
 mod readme;

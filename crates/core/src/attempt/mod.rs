@@ -73,6 +73,16 @@ pub struct SendLease {
     /// How many of them have had no answer that says what became of the order: they may still be under way.
     #[serde(default)]
     pub unanswered: u32,
+    /// The channel asked to be left alone until then (`Retry-After`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Timestamp>,
+}
+
+impl SendLease {
+    /// Whether a further send may begin: nobody is sending, and the channel has not asked to wait.
+    pub fn is_free(&self, now: Timestamp) -> bool {
+        self.send_until <= now && self.not_before.is_none_or(|wait| wait <= now)
+    }
 }
 
 /// One try on one channel.

@@ -73,7 +73,7 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
         // Succeeded, failed, succeeded: the payment is under review, and no further word of the channel turns it over again.
         Move::Become(RefundStatus::Failed) if was == RefundStatus::Succeeded && contradicted => return,
         Move::Note => {
-            let detail = json!({ "refund": id, "status": was, "outcome": refund_outcome_name(outcome) });
+            let detail = json!({ "refund": id, "status": was, "outcome": name(outcome) });
             draft.note("ignored", Some(source), detail);
             return;
         }
@@ -104,7 +104,7 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
     if !status.is_open() {
         refund.due_at = None;
     }
-    let detail = json!({ "refund": id, "from": was, "to": status, "outcome": refund_outcome_name(outcome), "failure": refund.failure });
+    let detail = json!({ "refund": id, "from": was, "to": status, "outcome": name(outcome), "failure": refund.failure });
     draft.note("refund", Some(source), detail);
     match status {
         // The merchant was told that it went through, and that it failed after all: a third word would only confuse. A person looks.
@@ -296,7 +296,8 @@ fn review(draft: &mut Draft, source: Source, code: &str, detail: String) {
     draft.after.review = Some(Review { code: code.to_owned(), detail });
 }
 
-const fn refund_outcome_name(outcome: &RefundOutcome) -> &'static str {
+/// The public name of an outcome, for the timeline.
+pub const fn name(outcome: &RefundOutcome) -> &'static str {
     match outcome {
         RefundOutcome::Processing => "processing",
         RefundOutcome::Succeeded { .. } => "succeeded",

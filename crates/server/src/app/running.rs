@@ -20,6 +20,9 @@ use super::{App, StartFault, sandbox};
 use crate::api::{self, Api};
 use crate::{dashboard, observe, pages, serve, webhook, workers};
 
+/// Answers that a repeat gets without asking the store. They cannot change until they expire, on whatever node.
+const REPLAYS_AT_HAND_BYTES: usize = 16 << 20;
+
 /// How long workers may take over the round that they have begun.
 const WORKERS_WITHIN: Duration = Duration::from_secs(20);
 
@@ -68,6 +71,7 @@ impl App {
             ttl: config.guard.ttl,
             max_answer_bytes: config.guard.max_answer_bytes,
             max_runs: config.guard.max_runs,
+            cache_bytes: REPLAYS_AT_HAND_BYTES,
             ..Policy::default()
         };
         let records = Arc::clone(&self.store);
