@@ -8,7 +8,7 @@ use std::path::Path;
 use payonce_core::id::{PaymentId, TenantId};
 use payonce_core::payment::Payment;
 use payonce_server::App;
-use payonce_server::config::{Config, ConfigFault, Environment, Options};
+use payonce_server::config::{Config, ConfigFault, Environment, Log, Options};
 
 use crate::args::shared::{Place, Whose};
 use crate::exit::Fault;
@@ -44,6 +44,7 @@ impl Site {
     pub(crate) async fn open(place: &Place) -> Result<Self, Fault> {
         let config = config(place)?;
         must_exist(config.database.as_str())?;
+        log(&config.log);
         Ok(Self { app: App::build(config).await? })
     }
 
@@ -51,6 +52,7 @@ impl Site {
     pub(crate) async fn open_migrated(place: &Place) -> Result<Self, Fault> {
         let mut config = config(place)?;
         config.migrate = true;
+        log(&config.log);
         Ok(Self { app: App::build(config).await? })
     }
 
@@ -83,6 +85,12 @@ impl Site {
         }
         Err(missing())
     }
+}
+
+/// What goes wrong is told; that all goes well is what the command itself prints. Another filter than the default counts as it is.
+fn log(log: &Log) {
+    let filter = if log.filter == "info" { "warn".to_owned() } else { log.filter.clone() };
+    payonce_server::observe::init_logs(&Log { filter, format: log.format });
 }
 
 /// Parses a tenant's name.

@@ -26,6 +26,9 @@ use crate::statement as sql;
 
 pub(crate) mod write;
 
+/// A scope has at most so many bytes: with tenant and key it has to fit into an entry of an index.
+const SCOPE_MAX_BYTES: usize = 2048;
+
 /// Rows that were met but gone when they were read are claimed again, so often.
 const ROUNDS: usize = 8;
 
@@ -34,6 +37,9 @@ impl Records for PostgresStore {
     async fn claim(&self, rows: &[NewClaim]) -> Result<Vec<Seen>, StoreFault> {
         if rows.is_empty() {
             return Ok(Vec::new());
+        }
+        if rows.iter().any(|row| row.key.scope.len() > SCOPE_MAX_BYTES) {
+            return Err(StoreFault::Refused("a scope is too long for the index".to_owned()));
         }
         repeating(|| self.claim_once(rows)).await
     }

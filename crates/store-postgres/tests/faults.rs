@@ -256,6 +256,19 @@ async fn b041_the_truth_is_in_the_database() {
     assert_eq!((second.claim_id, second.answer.clone()), (running.claim_id, None));
 }
 
+/// A batch with a row that cannot be stored is refused whole: its caller takes it apart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scope_that_no_index_holds_is_refused() {
+    let Fresh { store, build, .. } = fresh().await;
+    let fits = build.claim(&tenant("m1"), "k");
+    let too_long = build.claim_in(&tenant("m1"), &"x".repeat(2049), "k");
+    let fault = store.claim(&[fits.clone(), too_long]).await;
+    assert!(matches!(fault, Err(StoreFault::Refused(_))), "{fault:?}");
+    let longest = build.claim_in(&tenant("m1"), &"é".repeat(1024), &"k".repeat(255));
+    let seen = store.claim(&[fits, longest]).await;
+    assert!(matches!(seen.as_deref(), Ok([Seen::Won { .. }, Seen::Won { .. }])), "{seen:?}");
+}
+
 /// SIGKILL under load, recovery, and every claim that was acknowledged is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acknowledged_claim_survives_a_crash_of_the_server() {

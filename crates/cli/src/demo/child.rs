@@ -42,8 +42,9 @@ pub(super) struct Recipe {
 impl Child {
     /// Starts it and waits until it listens.
     pub(super) async fn start(recipe: &Recipe) -> Result<Self, Fault> {
-        let binary = std::env::current_exe().map_err(|why| Fault::new(format!("cannot find this program's file: {why}")))?;
-        let mut command = Command::new(binary);
+        let mut command = Command::new(own_file()?);
+        #[cfg(unix)]
+        command.arg0("payonce");
         command.args(&recipe.args).arg("--until-stdin-closes").current_dir(&recipe.dir);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         for (name, _) in std::env::vars_os() {
@@ -83,6 +84,15 @@ impl Child {
         // What does not end is killed when `self` is dropped.
         let _ = tokio::time::timeout(Duration::from_secs(10), self.process.wait()).await;
     }
+}
+
+/// This program's file. Where the system has a way to it that survives an upgrade in the middle of a run, that one.
+fn own_file() -> Result<PathBuf, Fault> {
+    let running = PathBuf::from("/proc/self/exe");
+    if running.exists() {
+        return Ok(running);
+    }
+    std::env::current_exe().map_err(|why| Fault::new(format!("cannot find this program's file: {why}")))
 }
 
 async fn facts(process: &mut Process, recipe: &Recipe) -> Result<BTreeMap<&'static str, String>, Fault> {
