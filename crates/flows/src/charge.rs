@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::accounts::Opened;
-use crate::close::Ended;
+use crate::close::{Ended, Then};
 use crate::ledger::{FlowFault, Ledger};
 use crate::send::Started;
 
@@ -318,14 +318,21 @@ impl Ledger {
 
     /// A new attempt for an order that ended without money: what is left of the old one is closed and proved dead first (I4).
     async fn again(&self, plan: &Plan, caller: &Caller, payment: Payment, until: Instant) -> Result<Option<Reply>, FlowFault> {
-        let payment = match self.end_live(payment, until).await? {
-            Ended::Dead(payment) => payment,
+        let (payment, seen) = match self.end_live(payment, Then::NewAttempt, until).await? {
+            Ended::Dead { payment, seen } => (payment, seen),
             Ended::Money(payment) => return Ok(Some(Reply::Existing(payment))),
             Ended::Unresolved { payment, retry_at } => return Ok(Some(Reply::AttemptUnresolved { payment, retry_at })),
         };
-        let started = self.started();
-        let draft = Draft::of(payment, started.now);
-        self.add_attempt(plan, caller, draft, started, until).await
+        self.next_attempt(plan, caller, self.ended_draft(payment, seen.as_ref()), until).await
+    }
+
+    /// A change that begins with the end of the attempt before.
+    pub(crate) fn ended_draft(&self, payment: Payment, seen: Option<&Observation>) -> Draft {
+        let mut draft = Draft::of(payment, self.now());
+        if let Some(seen) = seen {
+            observe::observe(&mut draft, seen, self.surplus);
+        }
+        draft
     }
 
     /// A new attempt on whatever channel, after the caller has made sure that the live one is dead or released.

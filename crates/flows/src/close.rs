@@ -21,7 +21,13 @@ use crate::send::order_facts;
 #[derive(Clone, Debug)]
 pub enum Ended {
     /// Nothing of the payment can take money any more.
-    Dead(Payment),
+    Dead {
+        /// The payment.
+        payment: Payment,
+        /// What ended the live attempt, where it is to be stored together with what comes after it: a payment that goes on elsewhere was
+        /// never closed, and the merchant is not told so.
+        seen: Option<Observation>,
+    },
     /// The payment has money: paid or authorised.
     Money(Payment),
     /// An attempt may still charge.
@@ -38,13 +44,12 @@ impl Ledger {
     pub async fn close(&self, tenant: &TenantId, id: &PaymentId) -> Result<Option<Ended>, FlowFault> {
         let until = Instant::now() + self.timing.answer_due;
         let Some(payment) = self.store.load(tenant, id).await? else { return Ok(None) };
-        self.end_live(payment, until).await.map(Some)
+        self.end_live(payment, Then::Nothing, until).await.map(Some)
     }
 
     /// Ends the live attempt, whatever it takes: a look-up first where its outcome is unknown, then the channel's close.
-    pub(crate) async fn end_live(&self, mut payment: Payment, until: Instant) -> Result<Ended, FlowFault> {
-        let Some(id) = payment.live().map(|attempt| attempt.id.clone()) else { return Ok(verdict(payment)) };
-        let Some(attempt) = payment.attempt(&id).cloned() else { return Ok(verdict(payment)) };
+    pub(crate) async fn end_live(&self, mut payment: Payment, then: Then, until: Instant) -> Result<Ended, FlowFault> {
+        let Some(attempt) = payment.live().cloned() else { return Ok(verdict(payment)) };
         if attempt.status == AttemptStatus::Authorized {
             return Ok(Ended::Money(payment));
         }
@@ -55,30 +60,46 @@ impl Ledger {
         }
         let account = self.accounts.required(&attempt.account).await?;
         let Some(method) = account.account.capability().method(Some(&attempt.method)) else { return Ok(verdict(payment)) };
-        payment = self.look_up(payment, &attempt, &account, method).await?.0;
-        if let Some(attempt) = payment.attempt(&id).filter(|attempt| attempt.is_live() && attempt.status != AttemptStatus::Authorized).cloned() {
-            payment = match method.close {
-                CloseKind::Close | CloseKind::CancelReturns => self.close_call(payment, &attempt, &account, until).await?,
-                CloseKind::ExpiryOnly => payment,
-            };
+        if let Some(asked) = self.ask(&payment, &attempt, &account, method).await {
+            if then == Then::NewAttempt && ends(&asked.seen.outcome) {
+                return Ok(Ended::Dead { payment, seen: Some(asked.seen) });
+            }
+            payment = self.store_look_up(payment, &asked).await?;
         }
-        if let Some(attempt) = payment.attempt(&id).filter(|attempt| attempt.is_live() && attempt.status != AttemptStatus::Authorized) {
-            let retry_at = match attempt.status {
-                // The channel does not know it yet and the buyer may still act: only expiry ends that.
-                AttemptStatus::Prepared | AttemptStatus::Pending | AttemptStatus::Unknown => {
-                    attempt.due_at.unwrap_or_else(|| self.now()).min(attempt.expires_at.plus(method.expiry_margin))
-                }
-                AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => self.now(),
-            };
-            return Ok(Ended::Unresolved { payment, retry_at });
+        let open = |payment: &Payment| {
+            let attempt = payment.attempt(&attempt.id)?;
+            (attempt.is_live() && attempt.status != AttemptStatus::Authorized).then(|| attempt.clone())
+        };
+        if let Some(attempt) = open(&payment)
+            && let CloseKind::Close | CloseKind::CancelReturns = method.close
+            && let Some(seen) = self.ask_to_close(&payment, &attempt, &account, until).await
+        {
+            if then == Then::NewAttempt && ends(&seen.outcome) {
+                return Ok(Ended::Dead { payment, seen: Some(seen) });
+            }
+            payment = self.store_close(payment, &attempt, &account, seen).await?;
         }
-        Ok(verdict(payment))
+        match open(&payment) {
+            // The channel does not know it yet and the buyer may still act: only expiry ends that.
+            Some(attempt) => {
+                let due = attempt.due_at.unwrap_or_else(|| self.now());
+                Ok(Ended::Unresolved { payment, retry_at: due.min(attempt.expires_at.plus(method.expiry_margin)) })
+            }
+            None => Ok(verdict(payment)),
+        }
     }
 
-    /// One close call and what it says. "Already paid" is looked up and adopted.
+    /// One close call and what it says, stored.
     pub(crate) async fn close_call(&self, payment: Payment, attempt: &Attempt, account: &Opened, until: Instant) -> Result<Payment, FlowFault> {
-        let facts = order_facts(attempt);
-        let Some(call) = account.account.close(&facts, self.now()) else { return Ok(payment) };
+        match self.ask_to_close(&payment, attempt, account, until).await {
+            Some(seen) => self.store_close(payment, attempt, account, seen).await,
+            None => Ok(payment),
+        }
+    }
+
+    /// Asks the channel to end an order; nothing is stored. `None` where the channel has no such call.
+    async fn ask_to_close(&self, payment: &Payment, attempt: &Attempt, account: &Opened, until: Instant) -> Option<Observation> {
+        let call = account.account.close(&order_facts(attempt), self.now())?;
         let end = (Instant::now() + self.timing.channel_deadline).min(until.max(Instant::now()));
         let ran = driver::run(self.transport.as_ref(), call, Deadlines { write_by: end, answer_by: end }).await;
         tracing::info!(payment = %payment.id, attempt = %attempt.id, channel = %attempt.channel, status = ran.status, outcome = ?ran.outcome, "close sent");
@@ -89,23 +110,55 @@ impl Ledger {
                 tracing::info!(payment = %payment.id, attempt = %attempt.id, txn = %taken.txn, "cancel returned the money");
                 Outcome::Closed
             }
-            CloseOutcome::AlreadyPaid => {
-                let Some(method) = account.account.capability().method(Some(&attempt.method)) else { return Ok(payment) };
-                return Ok(self.look_up(payment, attempt, account, method).await?.0);
-            }
+            // Paying won: a look-up tells the particulars.
+            CloseOutcome::AlreadyPaid => Outcome::InProgress,
             CloseOutcome::Absent => Outcome::AbsentYet,
             CloseOutcome::Refused(failure) => Outcome::Unknown(failure.message),
             CloseOutcome::NotSent(why) => Outcome::NotSent(why),
             CloseOutcome::Unknown(why) => Outcome::Unknown(why),
         };
-        let seen = Observation { attempt: attempt.id.clone(), outcome, source: Source::Answer, action: None };
+        Some(Observation { attempt: attempt.id.clone(), outcome, source: Source::Answer, action: None })
+    }
+
+    /// Stores what a close call said. Whatever it leaves open is looked up.
+    async fn store_close(&self, payment: Payment, attempt: &Attempt, account: &Opened, seen: Observation) -> Result<Payment, FlowFault> {
+        if !ends(&seen.outcome)
+            && let Some(method) = account.account.capability().method(Some(&attempt.method))
+        {
+            return Ok(self.look_up(payment, attempt, account, method).await?.0);
+        }
         let after = self.observe(&payment.tenant, &payment.id, &seen).await?;
         Ok(after.unwrap_or(payment))
+    }
+}
+
+/// What follows on an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// The payment is closed.
+    Nothing,
+    /// A new attempt: the end is stored together with it.
+    NewAttempt,
+}
+
+/// Whether an outcome ends an attempt without money.
+const fn ends(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Closed | Outcome::AbsentFinal | Outcome::Declined(_) => true,
+        Outcome::Waiting { .. }
+        | Outcome::Paid(_)
+        | Outcome::Authorized(_)
+        | Outcome::DeclinedOpen(_)
+        | Outcome::AbsentYet
+        | Outcome::NotAccepted(_)
+        | Outcome::NotSent(_)
+        | Outcome::InProgress
+        | Outcome::Unknown(_) => false,
     }
 }
 
 fn verdict(payment: Payment) -> Ended {
     let money = payment.paid_attempt().is_some()
         || payment.attempts.iter().any(|attempt| attempt.status == AttemptStatus::Authorized && !attempt.released);
-    if money { Ended::Money(payment) } else { Ended::Dead(payment) }
+    if money { Ended::Money(payment) } else { Ended::Dead { payment, seen: None } }
 }

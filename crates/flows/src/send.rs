@@ -31,6 +31,17 @@ pub(crate) struct Started {
     pub(crate) now: Timestamp,
 }
 
+/// What a look-up saw.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The observation.
+    pub(crate) seen: Observation,
+    /// Whether the channel answered that there is no such order.
+    pub(crate) absent: bool,
+    /// How long the channel asked to be left alone.
+    wait: Duration,
+}
+
 impl Ledger {
     pub(crate) fn started(&self) -> Started {
         Started { monotonic: Instant::now(), now: self.now() }
@@ -171,7 +182,7 @@ impl Ledger {
         Ok(self.store.load(&payment.tenant, &payment.id).await?.unwrap_or(payment))
     }
 
-    /// One look-up. The second value says whether the channel answered that there is no such order.
+    /// One look-up, stored. The second value says whether the channel answered that there is no such order.
     pub(crate) async fn look_up(
         &self,
         payment: Payment,
@@ -179,40 +190,46 @@ impl Ledger {
         account: &Opened,
         method: &MethodCapability,
     ) -> Result<(Payment, bool), FlowFault> {
-        let facts = order_facts(attempt);
-        let Some(call) = account.account.query(&facts, self.now()) else { return Ok((payment, false)) };
+        match self.ask(&payment, attempt, account, method).await {
+            Some(asked) => Ok((self.store_look_up(payment, &asked).await?, asked.absent)),
+            None => Ok((payment, false)),
+        }
+    }
+
+    /// Asks the channel what became of an attempt; nothing is stored. `None` where the channel has no look-up.
+    pub(crate) async fn ask(&self, payment: &Payment, attempt: &Attempt, account: &Opened, method: &MethodCapability) -> Option<Asked> {
+        let call = account.account.query(&order_facts(attempt), self.now())?;
         let ran = driver::run(self.transport.as_ref(), call, self.deadlines(self.started())).await;
         tracing::info!(payment = %payment.id, attempt = %attempt.id, channel = %attempt.channel, status = ran.status,
             outcome = observe::name(&ran.outcome), "looked up");
-        let now = self.now();
         let (outcome, absent) = match ran.outcome {
-            Outcome::AbsentYet | Outcome::AbsentFinal if absence_is_final(attempt, method, now) => (Outcome::AbsentFinal, true),
+            Outcome::AbsentYet | Outcome::AbsentFinal if absence_is_final(attempt, method, self.now()) => (Outcome::AbsentFinal, true),
             Outcome::AbsentYet | Outcome::AbsentFinal => (Outcome::AbsentYet, true),
             // A look-up that failed says nothing about the order.
             Outcome::NotAccepted(failure) => (Outcome::Unknown(failure.message), false),
             other => (other, false),
         };
-        let seen = Observation {
-            attempt: attempt.id.clone(),
-            action: self.seal_action(attempt.id.as_str(), &outcome),
-            outcome,
-            source: Source::LookUp,
-        };
-        let wait = ran.retry_after.unwrap_or(Duration::ZERO);
-        let pause = self.jitter();
+        let action = self.seal_action(attempt.id.as_str(), &outcome);
+        let seen = Observation { attempt: attempt.id.clone(), action, outcome, source: Source::LookUp };
+        Some(Asked { seen, absent, wait: ran.retry_after.unwrap_or(Duration::ZERO) })
+    }
+
+    /// Stores what a look-up saw.
+    pub(crate) async fn store_look_up(&self, payment: Payment, asked: &Asked) -> Result<Payment, FlowFault> {
+        let (now, pause, seen) = (self.now(), self.jitter(), &asked.seen);
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
                 draft.note("looked_up", Some(Source::LookUp), json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }));
-                observe::observe(draft, &seen, self.surplus);
+                observe::observe(draft, seen, self.surplus);
                 if let Some(attempt) = draft.after.attempts.iter_mut().find(|row| row.id == seen.attempt) {
                     attempt.looks = attempt.looks.saturating_add(1);
                     if attempt.status.is_live() {
-                        attempt.due_at = Some(self.timing.attempt_due(attempt, now).plus(pause).max(now.plus(wait)));
+                        attempt.due_at = Some(self.timing.attempt_due(attempt, now).plus(pause).max(now.plus(asked.wait)));
                     }
                 }
             })
             .await?;
-        Ok((after.unwrap_or(payment), absent))
+        Ok(after.unwrap_or(payment))
     }
 
     /// Whether the same content may be sent again now (I3): nobody else is sending, a repeat cannot become new money, it arrives inside the

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::charge::{Caller, Plan, Reply, is_unresolved, reply_for};
-use crate::close::Ended;
+use crate::close::{Ended, Then};
 use crate::ledger::{FlowFault, Ledger};
 
 impl Ledger {
@@ -50,8 +50,8 @@ impl Ledger {
                 return Ok(Some(Reply::Existing(payment)));
             }
         }
-        let draft = match self.end_live(payment, until).await? {
-            Ended::Dead(payment) => Draft::of(payment, self.now()),
+        let draft = match self.end_live(payment, Then::NewAttempt, until).await? {
+            Ended::Dead { payment, seen } => self.ended_draft(payment, seen.as_ref()),
             Ended::Money(payment) => return Ok(Some(Reply::Existing(payment))),
             Ended::Unresolved { payment, .. } if force => {
                 let mut draft = Draft::of(payment, self.now());

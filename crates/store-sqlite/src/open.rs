@@ -17,8 +17,7 @@ const CACHED_STATEMENTS: usize = 128;
 
 /// The connection of the writer.
 pub(crate) fn writing(path: &Path, busy_timeout: Duration) -> Result<Connection, StoreFault> {
-    let connection =
-        if is_memory(path) { Connection::open_in_memory() } else { make_private(path).and_then(|()| Ok(Connection::open(path)?)) };
+    let connection = if is_memory(path) { Connection::open_in_memory() } else { make_private(path).and_then(|()| Connection::open(path)) };
     connection.and_then(|c| configure(&c, busy_timeout, true).map(|()| c)).map_err(|error| Fault::from(error).0)
 }
 

@@ -40,8 +40,6 @@ pub(super) struct Expected {
     pub(super) refunds: u64,
     /// Kinds of events, in any order.
     pub(super) events: &'static [&'static str],
-    /// A kind of event that may come beside them, once.
-    pub(super) may: Option<&'static str>,
 }
 
 const PAID: &[&str] = &["payment.paid"];
@@ -93,28 +91,7 @@ impl Story {
             Self::RefundLostAnswer => ("the answer to a refund is lost", "refund-lost-answer", 1, 1, &["payment.paid", "refund.succeeded"]),
             Self::RefundCrash => ("kill -9 in the middle of a refund", "refund-crash", 1, 1, &["payment.paid", "refund.succeeded"]),
         };
-        let may = match self {
-            // The first way of paying ends before the second begins, and a payment without a live attempt is closed for that moment.
-            Self::Switch => Some("payment.closed"),
-            Self::LostRequest
-            | Self::LostAnswer
-            | Self::ErrorBefore
-            | Self::ErrorAfter
-            | Self::Crash
-            | Self::DoubleClick
-            | Self::TwoKeys
-            | Self::ChangedBody
-            | Self::RepeatedNotification
-            | Self::ForgedNotification
-            | Self::TamperedNotification
-            | Self::EarlyNotification
-            | Self::LostNotification
-            | Self::PaidAfterClose
-            | Self::PartialRefunds
-            | Self::RefundLostAnswer
-            | Self::RefundCrash => None,
-        };
-        Expected { title, slug, charges, refunds, events, may }
+        Expected { title, slug, charges, refunds, events }
     }
 
     /// Plays it.

@@ -230,6 +230,9 @@ fn b077_switching_ends_the_first_session_before_the_second_is_offered() {
     let attempts = after["attempts"].as_array().expect("attempts").clone();
     assert_eq!((attempts.len(), &attempts[0]["status"], &attempts[1]["status"]), (2, &json!("closed"), &json!("succeeded")), "{after}");
     assert_ne!(attempts[0]["channel_ref"], attempts[1]["channel_ref"]);
+    // The payment went on elsewhere: it was never closed, and nobody was told so.
+    let told = wait_until(RECOVERS_WITHIN, || events(&server, "payment.paid") == 1);
+    assert!(told && events(&server, "payment.closed") == 0);
 
     // The buyer has paid meanwhile: the switch finds that out and offers nothing.
     let paid = qr(&server, "K2", "O2");

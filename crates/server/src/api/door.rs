@@ -111,7 +111,7 @@ impl Api {
             let frame = tokio::select! {
                 biased;
                 frame = body.frame() => frame,
-                () = &mut within => return Err(refused(408, "request_timeout", "The request came too slowly", "Its body did not arrive in time. Nothing was done.").into()),
+                () = &mut within => return Err(refused(408, "request_timeout", "The request came too slowly", "Its body did not arrive in time. Nothing was done.").money(MoneyMoved::No, Retry::Safe).into()),
             };
             match frame {
                 None => return Ok(whole.freeze()),
@@ -122,6 +122,7 @@ impl Api {
                         "The request broke off",
                         "Its body ended before it was complete. Nothing was done.",
                     )
+                    .money(MoneyMoved::No, Retry::Safe)
                     .into());
                 }
                 Some(Ok(frame)) => {
