@@ -185,7 +185,14 @@ mod tests {
 
     #[test]
     fn b085_exponents_are_the_currency_s_own() {
-        for (code, minor, text) in [("JPY", 80, "80"), ("KRW", 2000, "2000"), ("VND", 5000, "5000"), ("CLP", 1000, "1000"), ("KWD", 1250, "1.250"), ("CNY", 5, "0.05")] {
+        for (code, minor, text) in [
+            ("JPY", 80, "80"),
+            ("KRW", 2000, "2000"),
+            ("VND", 5000, "5000"),
+            ("CLP", 1000, "1000"),
+            ("KWD", 1250, "1.250"),
+            ("CNY", 5, "0.05"),
+        ] {
             assert_eq!(Money::new(minor, currency(code)).to_decimal(), text);
             assert_eq!(Money::from_decimal(text, currency(code)), Ok(Money::new(minor, currency(code))));
         }

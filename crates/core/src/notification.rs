@@ -251,7 +251,12 @@ pub struct Booked {
 ///
 /// `ours` are the account's own identifiers (field name and value); every field of the event that the account knows must be equal. An
 /// amount that the message does not carry is accepted only where `single_currency` says that the channel has one currency by contract.
-pub fn bind(event: &Notification, ours: &[(String, String)], booked: Option<Booked>, single_currency: Option<Currency>) -> Result<(), Reason> {
+pub fn bind(
+    event: &Notification,
+    ours: &[(String, String)],
+    booked: Option<Booked>,
+    single_currency: Option<Currency>,
+) -> Result<(), Reason> {
     for (field, value) in &event.merchant {
         if let Some((_, own)) = ours.iter().find(|(name, _)| name == field)
             && own != value

@@ -104,7 +104,9 @@ impl Ledger {
         let refuse = |field: &str, rule: String| Ok(Err(Refusal { field: field.to_owned(), rule }));
         let Some(account) = self.accounts.for_channel(&order.tenant, &order.channel, order.account.as_ref()).await? else {
             return match &order.account {
-                Some(name) => refuse("account", format!("there is no {} account {name}; add one with `payonce account add`", order.channel)),
+                Some(name) => {
+                    refuse("account", format!("there is no {} account {name}; add one with `payonce account add`", order.channel))
+                }
                 None => refuse("channel", format!("there is no account for {}; add one with `payonce account add`", order.channel)),
             };
         };
@@ -336,7 +338,13 @@ impl Ledger {
     }
 
     /// A new attempt on whatever channel, after the caller has made sure that the live one is dead or released.
-    pub(crate) async fn next_attempt(&self, plan: &Plan, caller: &Caller, draft: Draft, until: Instant) -> Result<Option<Reply>, FlowFault> {
+    pub(crate) async fn next_attempt(
+        &self,
+        plan: &Plan,
+        caller: &Caller,
+        draft: Draft,
+        until: Instant,
+    ) -> Result<Option<Reply>, FlowFault> {
         let started = self.started();
         self.add_attempt(plan, caller, draft, started, until).await
     }
@@ -377,11 +385,9 @@ impl Plan {
 pub(crate) fn is_unresolved(payment: &Payment, id: &AttemptId) -> bool {
     payment.attempt(id).is_some_and(|attempt| match attempt.status {
         AttemptStatus::Prepared | AttemptStatus::Unknown => attempt.is_live(),
-        AttemptStatus::Pending
-        | AttemptStatus::Authorized
-        | AttemptStatus::Succeeded
-        | AttemptStatus::Declined
-        | AttemptStatus::Closed => false,
+        AttemptStatus::Pending | AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => {
+            false
+        }
     })
 }
 

@@ -90,7 +90,13 @@ impl Ledger {
     }
 
     /// One close call and what it says, stored.
-    pub(crate) async fn close_call(&self, payment: Payment, attempt: &Attempt, account: &Opened, until: Instant) -> Result<Payment, FlowFault> {
+    pub(crate) async fn close_call(
+        &self,
+        payment: Payment,
+        attempt: &Attempt,
+        account: &Opened,
+        until: Instant,
+    ) -> Result<Payment, FlowFault> {
         match self.ask_to_close(&payment, attempt, account, until).await {
             Some(seen) => self.store_close(payment, attempt, account, seen).await,
             None => Ok(payment),

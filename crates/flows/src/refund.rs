@@ -169,7 +169,11 @@ fn reply_for(payment: Payment, id: RefundId, made: bool) -> Reply {
     match payment.refund(&id).map(|refund| refund.status) {
         Some(RefundStatus::Unknown) => Reply::Unresolved(payment, id),
         Some(RefundStatus::Pending | RefundStatus::Succeeded | RefundStatus::Failed) | None => {
-            if made { Reply::Created(payment, id) } else { Reply::Existing(payment, id) }
+            if made {
+                Reply::Created(payment, id)
+            } else {
+                Reply::Existing(payment, id)
+            }
         }
     }
 }

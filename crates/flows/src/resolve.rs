@@ -43,13 +43,21 @@ pub enum Resolved {
 
 impl Ledger {
     /// Ends the live attempt of a payment whose outcome is unknown, or a review whose attempt is not.
-    pub async fn resolve_payment(&self, tenant: &TenantId, id: &PaymentId, verdict: Verdict, evidence: &str) -> Result<Resolved, FlowFault> {
+    pub async fn resolve_payment(
+        &self,
+        tenant: &TenantId,
+        id: &PaymentId,
+        verdict: Verdict,
+        evidence: &str,
+    ) -> Result<Resolved, FlowFault> {
         let Some(payment) = self.store.load(tenant, id).await? else { return Ok(Resolved::Missing) };
         let live = payment.live().cloned();
         if live.as_ref().is_none_or(|attempt| !may_be_resolved(attempt.status)) && payment.review.is_none() {
             return Ok(Resolved::NothingToResolve(payment));
         }
-        if let Some(until) = live.as_ref().and_then(|attempt| attempt.send.as_ref()).map(|lease| lease.send_until).filter(|until| *until > self.now()) {
+        if let Some(until) =
+            live.as_ref().and_then(|attempt| attempt.send.as_ref()).map(|lease| lease.send_until).filter(|until| *until > self.now())
+        {
             return Ok(Resolved::Sending { payment, until });
         }
         let after = self
@@ -72,7 +80,13 @@ impl Ledger {
     }
 
     /// Ends a refund whose outcome is unknown.
-    pub async fn resolve_refund_by_hand(&self, tenant: &TenantId, id: &RefundId, verdict: Verdict, evidence: &str) -> Result<Resolved, FlowFault> {
+    pub async fn resolve_refund_by_hand(
+        &self,
+        tenant: &TenantId,
+        id: &RefundId,
+        verdict: Verdict,
+        evidence: &str,
+    ) -> Result<Resolved, FlowFault> {
         let Some(payment_id) = self.store.find_refund(tenant, id).await? else { return Ok(Resolved::Missing) };
         let Some(payment) = self.store.load(tenant, &payment_id).await? else { return Ok(Resolved::Missing) };
         let Some(refund) = payment.refund(id).cloned() else { return Ok(Resolved::Missing) };
@@ -88,7 +102,11 @@ impl Ledger {
         };
         let after = self
             .change(tenant, &payment_id, None, |draft| {
-                draft.note("resolved", Some(Source::Operator), json!({ "refund": id, "outcome": format!("{verdict:?}"), "evidence": evidence }));
+                draft.note(
+                    "resolved",
+                    Some(Source::Operator),
+                    json!({ "refund": id, "outcome": format!("{verdict:?}"), "evidence": evidence }),
+                );
                 refunds::observe_refund(draft, id, &outcome, Source::Operator, false);
             })
             .await?;
@@ -100,6 +118,8 @@ impl Ledger {
 const fn may_be_resolved(status: AttemptStatus) -> bool {
     match status {
         AttemptStatus::Prepared | AttemptStatus::Unknown => true,
-        AttemptStatus::Pending | AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => false,
+        AttemptStatus::Pending | AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => {
+            false
+        }
     }
 }

@@ -115,7 +115,11 @@ impl Ledger {
                     return;
                 }
                 let lease = self.lease(attempt.send.as_ref(), started);
-                draft.note("sending", None, json!({ "attempt": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                draft.note(
+                    "sending",
+                    None,
+                    json!({ "attempt": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }),
+                );
                 draft.after.attempts[index].send = Some(lease);
                 taken = Some(draft.after.attempts[index].clone());
             })
@@ -125,7 +129,13 @@ impl Ledger {
 
     /// Stores what an answer says, and gives the send lease back: the request has ended, so the next resend need not wait for the lease's time,
     /// only for what the channel asked for.
-    async fn store_answer(&self, payment: &Payment, id: &AttemptId, outcome: Outcome, wait: Option<Duration>) -> Result<Payment, FlowFault> {
+    async fn store_answer(
+        &self,
+        payment: &Payment,
+        id: &AttemptId,
+        outcome: Outcome,
+        wait: Option<Duration>,
+    ) -> Result<Payment, FlowFault> {
         let now = self.now();
         let action = self.seal_action(id.as_str(), &outcome);
         let seen = Observation { attempt: id.clone(), outcome, source: Source::Answer, action };
@@ -133,7 +143,11 @@ impl Ledger {
         let pause = self.jitter();
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
-                draft.note("answered", Some(Source::Answer), json!({ "attempt": id, "outcome": observe::name(&seen.outcome), "retry_at": not_before }));
+                draft.note(
+                    "answered",
+                    Some(Source::Answer),
+                    json!({ "attempt": id, "outcome": observe::name(&seen.outcome), "retry_at": not_before }),
+                );
                 observe::observe(draft, &seen, self.surplus);
                 let Some(attempt) = draft.after.attempts.iter_mut().find(|attempt| &attempt.id == id) else { return };
                 if let Some(lease) = &mut attempt.send {
@@ -237,14 +251,23 @@ impl Ledger {
     fn may_resend(&self, attempt: &Attempt, method: &MethodCapability, absent: bool) -> bool {
         let now = self.now();
         let gains = match attempt.status {
-            AttemptStatus::Prepared | AttemptStatus::Unknown => absent || matches!(method.charge, Idempotency::ReplayOriginal | Idempotency::ReplayCurrent),
+            AttemptStatus::Prepared | AttemptStatus::Unknown => {
+                absent || matches!(method.charge, Idempotency::ReplayOriginal | Idempotency::ReplayCurrent)
+            }
             // The buyer's action was lost with the answer: entering again brings it back.
-            AttemptStatus::Pending => attempt.action.is_none() && attempt.failure.is_none() && method.charge == Idempotency::ReEntryWhileUnpaid && absent,
+            AttemptStatus::Pending => {
+                attempt.action.is_none() && attempt.failure.is_none() && method.charge == Idempotency::ReEntryWhileUnpaid && absent
+            }
             AttemptStatus::Authorized | AttemptStatus::Succeeded | AttemptStatus::Declined | AttemptStatus::Closed => false,
         };
         let free = attempt.send.as_ref().is_none_or(|lease| lease.is_free(now));
         let payable = now < attempt.expires_at;
-        gains && attempt.is_live() && free && payable && method.charge.is_safe_to_resend() && self.is_inside(attempt.send.as_ref(), method.window)
+        gains
+            && attempt.is_live()
+            && free
+            && payable
+            && method.charge.is_safe_to_resend()
+            && self.is_inside(attempt.send.as_ref(), method.window)
     }
 
     /// Whether a resend begun now arrives while the channel still recognises the reference.
@@ -255,7 +278,13 @@ impl Ledger {
     }
 
     /// Sends a refund whose lease was just stored, and stores what came of it.
-    pub(crate) async fn send_refund(&self, payment: &Payment, refund: &Refund, account: &Opened, started: Started) -> Result<Payment, FlowFault> {
+    pub(crate) async fn send_refund(
+        &self,
+        payment: &Payment,
+        refund: &Refund,
+        account: &Opened,
+        started: Started,
+    ) -> Result<Payment, FlowFault> {
         let Some(sealed) = &refund.content else { return Ok(payment.clone()) };
         let content = self.open_content(refund.id.as_str(), sealed)?;
         let call = account.account.refund(&content, self.now());
@@ -276,11 +305,8 @@ impl Ledger {
             return Ok(payment);
         }
         let account = self.accounts.required(&refund.account).await?;
-        let (payment, may_send) = if refund.send.is_some() {
-            self.look_up_refund(payment, &refund, &account).await?
-        } else {
-            (payment, true)
-        };
+        let (payment, may_send) =
+            if refund.send.is_some() { self.look_up_refund(payment, &refund, &account).await? } else { (payment, true) };
         let capability = account.account.capability();
         let Some(refund) = payment.refund(id).cloned() else { return Ok(payment) };
         let resend = refund.send.is_some();
@@ -379,7 +405,11 @@ impl Ledger {
                 };
                 let Some(content) = content else { return };
                 let lease = self.lease(refund.send.as_ref(), started);
-                draft.note("sending", None, json!({ "refund": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }));
+                draft.note(
+                    "sending",
+                    None,
+                    json!({ "refund": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }),
+                );
                 let row = &mut draft.after.refunds[index];
                 row.content = Some(content);
                 row.send = Some(lease);

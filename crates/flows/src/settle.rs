@@ -78,7 +78,10 @@ impl Ledger {
             Some(id) => self.store.load(&row.tenant, id).await?,
             None => None,
         };
-        let attempt = payment.as_ref().zip(event.channel_ref.as_deref()).and_then(|(payment, channel_ref)| payment.attempt_by_ref(&row.account, channel_ref));
+        let attempt = payment
+            .as_ref()
+            .zip(event.channel_ref.as_deref())
+            .and_then(|(payment, channel_ref)| payment.attempt_by_ref(&row.account, channel_ref));
         let booked = attempt.map(|attempt| Booked { amount: attempt.amount });
         let fit = bind(event, &ours, booked, account.account.capability().single_currency);
         let (Some(payment), Some(attempt)) = (payment.as_ref(), attempt) else {
@@ -97,7 +100,14 @@ impl Ledger {
         };
         if self.must_wait_for_payment(row, payment, attempt.status.is_live()) {
             self.look_soon(payment, &attempt.id).await?;
-            return self.judge(row, InboxStatus::Waiting, "a refund notice that came before the payment was known", Some(self.now().plus(Duration::from_secs(2)))).await;
+            return self
+                .judge(
+                    row,
+                    InboxStatus::Waiting,
+                    "a refund notice that came before the payment was known",
+                    Some(self.now().plus(Duration::from_secs(2))),
+                )
+                .await;
         }
         let id = attempt.id.clone();
         let mark = InboxMark { id: row.id.clone(), note: mismatch.map(|reason| format!("{reason:?}")) };
@@ -143,7 +153,13 @@ impl Ledger {
         now.plus(Duration::from_secs(2u64.saturating_pow(tries.min(10)).min(600)))
     }
 
-    async fn judge(&self, row: &InboxRow, status: InboxStatus, note: &str, next_try_at: Option<Timestamp>) -> Result<InboxStatus, FlowFault> {
+    async fn judge(
+        &self,
+        row: &InboxRow,
+        status: InboxStatus,
+        note: &str,
+        next_try_at: Option<Timestamp>,
+    ) -> Result<InboxStatus, FlowFault> {
         let verdict = InboxVerdict { status, note: note.to_owned(), next_try_at };
         self.store.judge(&row.tenant, &row.id, &verdict).await?;
         Ok(status)
@@ -163,7 +179,13 @@ fn other_merchant(event: &Notification, ours: &[(String, String)]) -> String {
 }
 
 /// The rule: what a bound notification does to its payment.
-fn apply(draft: &mut Draft, attempt: &payonce_core::id::AttemptId, event: &Notification, mismatch: Option<Reason>, policy: payonce_core::payment::SurplusPolicy) {
+fn apply(
+    draft: &mut Draft,
+    attempt: &payonce_core::id::AttemptId,
+    event: &Notification,
+    mismatch: Option<Reason>,
+    policy: payonce_core::payment::SurplusPolicy,
+) {
     draft.note("notified", Some(Source::Notification), json!({ "attempt": attempt, "event": event.identity, "status": event.status }));
     if let Some(reason) = mismatch {
         review(draft, attempt, event, reason);
@@ -223,8 +245,13 @@ fn review(draft: &mut Draft, attempt: &payonce_core::id::AttemptId, event: &Noti
         | Reason::ReplayedTransmission => "notification_mismatch",
     };
     let booked = draft.after.attempt(attempt).map(|attempt| attempt.amount.to_string()).unwrap_or_default();
-    let told = event.amount.map_or_else(|| event.currency_text.clone().unwrap_or_else(|| "nothing".to_owned()), |amount| amount.to_string());
+    let told =
+        event.amount.map_or_else(|| event.currency_text.clone().unwrap_or_else(|| "nothing".to_owned()), |amount| amount.to_string());
     let detail = format!("attempt {attempt} is over {booked}, the channel says {told}");
-    draft.note("mismatch", Some(Source::Notification), json!({ "attempt": attempt, "code": code, "detail": detail, "status": event.status }));
+    draft.note(
+        "mismatch",
+        Some(Source::Notification),
+        json!({ "attempt": attempt, "code": code, "detail": detail, "status": event.status }),
+    );
     draft.after.review = Some(Review { code: code.to_owned(), detail });
 }

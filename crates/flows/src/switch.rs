@@ -33,7 +33,8 @@ impl Ledger {
         caller: &Caller,
         until: Instant,
     ) -> Result<Option<Reply>, FlowFault> {
-        let made = payment.attempts.iter().rev().find(|attempt| attempt.made_by == caller.key && attempt.n > 1).map(|attempt| attempt.id.clone());
+        let made =
+            payment.attempts.iter().rev().find(|attempt| attempt.made_by == caller.key && attempt.n > 1).map(|attempt| attempt.id.clone());
         if let Some(own) = made {
             if is_unresolved(&payment, &own) {
                 payment = self.settle_now(payment, &own, until).await?;

@@ -215,7 +215,8 @@ impl Build {
             first_sent_at: now,
             send_until: now.plus(Duration::from_secs(20)),
             sends: 3,
-            unanswered: 2, not_before: None,
+            unanswered: 2,
+            not_before: None,
         }
     }
 

@@ -23,8 +23,7 @@ pub(super) struct Postgres(Pool);
 
 impl Postgres {
     pub(super) async fn connect(url: &str) -> anyhow::Result<Self> {
-        let manager =
-            Manager::from_config(url.parse()?, tokio_postgres::NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
+        let manager = Manager::from_config(url.parse()?, tokio_postgres::NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
         let pool = Pool::builder(manager).max_size(POOL).build()?;
         pool.get()
             .await?

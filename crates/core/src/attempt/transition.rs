@@ -85,16 +85,12 @@ pub fn transition(status: AttemptStatus, outcome: &Outcome, known_txn: bool) -> 
         (S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Closed, Outcome::NotAccepted(_)) => Note,
 
         // No byte left: the attempt stays where it is and may be sent again.
-        (
-            S::Prepared | S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Declined | S::Closed,
-            Outcome::NotSent(_),
-        ) => Stay,
+        (S::Prepared | S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Declined | S::Closed, Outcome::NotSent(_)) => Stay,
 
         // Nobody knows.
         (S::Prepared, Outcome::Unknown(_) | Outcome::InProgress) => Become(S::Unknown),
-        (
-            S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Declined | S::Closed,
-            Outcome::Unknown(_) | Outcome::InProgress,
-        ) => Stay,
+        (S::Pending | S::Unknown | S::Authorized | S::Succeeded | S::Declined | S::Closed, Outcome::Unknown(_) | Outcome::InProgress) => {
+            Stay
+        }
     }
 }

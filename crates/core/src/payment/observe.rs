@@ -237,7 +237,8 @@ fn surplus(draft: &mut Draft, attempt: &Attempt, seen: &Observation, policy: Sur
         amount: taken.amount.unwrap_or(attempt.amount),
         at: now,
     };
-    let detail = json!({ "surplus": row.id, "attempt": attempt.id, "channel_txn": row.channel_txn, "amount": row.amount.minor, "policy": policy });
+    let detail =
+        json!({ "surplus": row.id, "attempt": attempt.id, "channel_txn": row.channel_txn, "amount": row.amount.minor, "policy": policy });
     draft.note("surplus", Some(seen.source), detail.clone());
     match policy {
         SurplusPolicy::Refund => draft.after.refunds.push(surplus_refund(attempt, &row, draft.after.refunds.len(), &seed, now)),

@@ -42,7 +42,11 @@ pub enum RefundStand {
 /// Judges a request for a refund before anything is stored.
 pub fn judge(payment: &Payment, refund_id: &crate::id::MerchantRef, amount: Money) -> Result<RefundStand, RefundRefusal> {
     if let Some(known) = payment.refund_by_merchant(refund_id) {
-        return if known.amount == amount { Ok(RefundStand::Exists(known.id.clone())) } else { Err(RefundRefusal::Conflict(known.id.clone())) };
+        return if known.amount == amount {
+            Ok(RefundStand::Exists(known.id.clone()))
+        } else {
+            Err(RefundRefusal::Conflict(known.id.clone()))
+        };
     }
     if payment.paid_attempt().is_none() {
         return Err(RefundRefusal::NotPaid);
@@ -56,7 +60,8 @@ pub fn judge(payment: &Payment, refund_id: &crate::id::MerchantRef, amount: Mone
 
 /// Reserves the amount: the refund is part of the payment before a byte of it is sent.
 pub fn reserve(draft: &mut Draft, refund: Refund) {
-    let detail = json!({ "refund": refund.id, "refund_id": refund.refund_id, "amount": refund.amount.minor, "channel_ref": refund.channel_ref });
+    let detail =
+        json!({ "refund": refund.id, "refund_id": refund.refund_id, "amount": refund.amount.minor, "channel_ref": refund.channel_ref });
     draft.note("refund_created", None, detail);
     draft.after.refunds.push(refund);
 }
@@ -279,11 +284,7 @@ fn check_overlap(draft: &mut Draft, source: Source) {
     if !draft.after.is_over_refunded() {
         return;
     }
-    let detail = format!(
-        "refunds of {} and reservations exceed what was captured, {}",
-        draft.after.refunded(),
-        draft.after.captured()
-    );
+    let detail = format!("refunds of {} and reservations exceed what was captured, {}", draft.after.refunded(), draft.after.captured());
     review(draft, source, "refund_overlap", detail);
 }
 

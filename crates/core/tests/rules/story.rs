@@ -137,7 +137,14 @@ impl Story {
     }
 
     fn lease(&self) -> SendLease {
-        SendLease { sender: "n/1".to_owned(), first_sent_at: self.now, send_until: Timestamp(self.now.0 + 20_000), sends: 1, unanswered: 1, not_before: None }
+        SendLease {
+            sender: "n/1".to_owned(),
+            first_sent_at: self.now,
+            send_until: Timestamp(self.now.0 + 20_000),
+            sends: 1,
+            unanswered: 1,
+            not_before: None,
+        }
     }
 
     /// One step. The invariants hold after it, or the test fails. The change, if there was one.
