@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use crate::accounts::Opened;
 use crate::close::{Ended, Then};
 use crate::ledger::{FlowFault, Ledger};
-use crate::send::Started;
+use crate::send::{Started, sending};
 
 /// What the merchant asks for. Every member is of a type that was parsed at the door.
 #[derive(Clone, Debug)]
@@ -242,6 +242,9 @@ impl Ledger {
         };
         let detail = json!({ "attempt": id, "channel": attempt.channel, "account": attempt.account, "method": attempt.method, "channel_ref": attempt.channel_ref });
         draft.note("attempt_created", None, detail);
+        if attempt.was_sent() {
+            draft.note("sending", None, sending("attempt", id.as_str(), attempt.send.as_ref()));
+        }
         draft.after.amount = plan.order.amount;
         draft.after.attempts.push(attempt.clone());
         let call = match step {

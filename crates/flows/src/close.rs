@@ -10,12 +10,13 @@ use payonce_core::clock::Timestamp;
 use payonce_core::id::{PaymentId, TenantId};
 use payonce_core::outcome::{CloseOutcome, Outcome, Source};
 use payonce_core::payment::Payment;
-use payonce_core::payment::observe::Observation;
+use payonce_core::payment::observe::{self, Observation};
+use serde_json::json;
 use tokio::time::Instant;
 
 use crate::accounts::Opened;
 use crate::ledger::{FlowFault, Ledger};
-use crate::send::order_facts;
+use crate::send::{Looks, order_facts};
 
 /// How ending the live attempt came out.
 #[derive(Clone, Debug)]
@@ -60,11 +61,13 @@ impl Ledger {
         }
         let account = self.accounts.required(&attempt.account).await?;
         let Some(method) = account.account.capability().method(Some(&attempt.method)) else { return Ok(verdict(payment)) };
+        let mut absent = false;
         if let Some(asked) = self.ask(&payment, &attempt, &account, method).await {
             if then == Then::NewAttempt && ends(&asked.seen.outcome) {
                 return Ok(Ended::Dead { payment, seen: Some(asked.seen) });
             }
-            payment = self.store_look_up(payment, &asked).await?;
+            absent = asked.absent;
+            payment = self.store_look_up(payment, &asked, Looks::Asked).await?;
         }
         let open = |payment: &Payment| {
             let attempt = payment.attempt(&attempt.id)?;
@@ -80,10 +83,14 @@ impl Ledger {
             payment = self.store_close(payment, &attempt, &account, seen).await?;
         }
         match open(&payment) {
-            // The channel does not know it yet and the buyer may still act: only expiry ends that.
             Some(attempt) => {
-                let due = attempt.due_at.unwrap_or_else(|| self.now());
-                Ok(Ended::Unresolved { payment, retry_at: due.min(attempt.expires_at.plus(method.expiry_margin)) })
+                let over = attempt.expires_at.plus(method.expiry_margin);
+                // The channel does not know it yet and the buyer may still act: only expiry ends that.
+                let retry_at = match method.not_found_final_after {
+                    None if absent => over,
+                    None | Some(_) => attempt.due_at.unwrap_or_else(|| self.now()).min(over),
+                };
+                Ok(Ended::Unresolved { payment, retry_at })
             }
             None => Ok(verdict(payment)),
         }
@@ -128,13 +135,22 @@ impl Ledger {
 
     /// Stores what a close call said. Whatever it leaves open is looked up.
     async fn store_close(&self, payment: Payment, attempt: &Attempt, account: &Opened, seen: Observation) -> Result<Payment, FlowFault> {
-        if !ends(&seen.outcome)
-            && let Some(method) = account.account.capability().method(Some(&attempt.method))
-        {
-            return Ok(self.look_up(payment, attempt, account, method).await?.0);
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                draft.note("close_answered", Some(seen.source), json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }));
+                if ends(&seen.outcome) {
+                    observe::observe(draft, &seen, self.surplus);
+                }
+            })
+            .await?;
+        let payment = after.unwrap_or(payment);
+        match account.account.capability().method(Some(&attempt.method)) {
+            Some(method) if !ends(&seen.outcome) => match self.ask(&payment, attempt, account, method).await {
+                Some(asked) => self.store_look_up(payment, &asked, Looks::Asked).await,
+                None => Ok(payment),
+            },
+            Some(_) | None => Ok(payment),
         }
-        let after = self.observe(&payment.tenant, &payment.id, &seen).await?;
-        Ok(after.unwrap_or(payment))
     }
 }
 

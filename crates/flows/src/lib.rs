@@ -14,6 +14,7 @@ pub mod reconcile;
 pub mod refund;
 pub mod resolve;
 mod send;
+pub mod sealed_store;
 pub mod settle;
 pub mod sweep;
 pub mod switch;

@@ -48,10 +48,17 @@ impl Ledger {
         let sent = futures_util::future::join_all(taken.iter().map(|delivery| self.deliver(merchant, delivery))).await;
         for (delivery, how) in taken.iter().zip(sent) {
             self.store.delivered(&delivery.event.tenant, &delivery.event.id, &how).await?;
+            let event = &delivery.event;
             match how {
                 Delivered::Acknowledged => report.acknowledged += 1,
-                Delivered::Again(_) => report.again += 1,
-                Delivered::Dead(_) => report.dead += 1,
+                Delivered::Again(at) => {
+                    report.again += 1;
+                    tracing::warn!(event = %event.id, payment = %event.payment_id, tries = delivery.tries + 1, next = %at, "a callback was not acknowledged");
+                }
+                Delivered::Dead(why) => {
+                    report.dead += 1;
+                    tracing::error!(event = %event.id, payment = %event.payment_id, tries = delivery.tries + 1, why, "a callback is given up");
+                }
                 Delivered::FeedOnly => report.feed_only += 1,
             }
         }

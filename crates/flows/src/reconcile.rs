@@ -3,13 +3,15 @@
 //! In: a tick. Out: a report. Never: silence treated as failure.
 
 use payonce_channels::contract::CloseKind;
-use payonce_core::attempt::AttemptStatus;
+use payonce_core::attempt::{Attempt, AttemptStatus};
 use payonce_core::id::{AttemptId, PaymentId, RefundId, TenantId};
+use payonce_core::outcome::{Outcome, Source};
 use payonce_core::payment::{Payment, Review};
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::ledger::{FlowFault, Ledger};
+use crate::send::Looks;
 
 /// Payments of one round.
 const BATCH: usize = 32;
@@ -86,11 +88,37 @@ impl Ledger {
         if let Some(attempt) = payment.live().map(|attempt| attempt.id.clone()) {
             payment = self.reconcile_attempt(payment, &attempt, until).await?;
         }
+        if let Some(paid) = payment.paid_attempt().cloned() {
+            payment = self.look_at_paid(payment, &paid).await?;
+        }
         let open: Vec<RefundId> = payment.open_refunds().map(|refund| refund.id.clone()).collect();
         for refund in &open {
             payment = self.resolve_refund(payment, refund, until).await?;
         }
         Ok(Some(payment))
+    }
+
+    /// A paid order that the channel calls closed has gone back whole or been taken back, without a word that we know of: a person has to look.
+    async fn look_at_paid(&self, payment: Payment, paid: &Attempt) -> Result<Payment, FlowFault> {
+        let account = self.accounts.required(&paid.account).await?;
+        let Some(method) = account.account.capability().method(Some(&paid.method)) else { return Ok(payment) };
+        let Some(asked) = self.ask(&payment, paid, &account, method).await else { return Ok(payment) };
+        let payment = self.store_look_up(payment, &asked, Looks::Asked).await?;
+        let all_back = payment.refunded().minor >= payment.captured().minor;
+        if !matches!(asked.seen.outcome, Outcome::Closed) || all_back {
+            return Ok(payment);
+        }
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                if draft.after.review.is_some() {
+                    return;
+                }
+                let detail = format!("attempt {} is paid here and closed at the channel: look for a refund made there", paid.id);
+                draft.note("review", Some(Source::LookUp), json!({ "code": "closed_after_paid", "detail": detail }));
+                draft.after.review = Some(Review { code: "closed_after_paid".to_owned(), detail });
+            })
+            .await?;
+        Ok(after.unwrap_or(payment))
     }
 
     async fn reconcile_attempt(&self, payment: Payment, id: &AttemptId, until: Instant) -> Result<Payment, FlowFault> {

@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use crate::charge::Caller;
 use crate::ledger::{FlowFault, Ledger};
+use crate::send::sending;
 
 /// What the merchant asks for.
 #[derive(Clone, Debug)]
@@ -91,6 +92,7 @@ impl Ledger {
         }
         let mut draft = Draft::of(payment, started.now);
         refunds::reserve(&mut draft, refund.clone());
+        draft.note("sending", None, sending("refund", refund.id.as_str(), refund.send.as_ref()));
         let Some(change) = draft.finish(None) else { return Ok(None) };
         match self.apply(&change).await? {
             Applied::Done => {}
@@ -117,12 +119,12 @@ impl Ledger {
     async fn resolve_unknown_refund(&self, mut payment: Payment, id: &RefundId, until: Instant) -> Result<Payment, FlowFault> {
         let mut pause = std::time::Duration::from_millis(200);
         for _ in 0..3 {
-            let unknown = payment.refund(id).is_some_and(|refund| refund.status == RefundStatus::Unknown);
+            let unknown = payment.refund(id).is_some_and(is_unresolved);
             if !unknown || Instant::now() + pause >= until {
                 break;
             }
             payment = self.resolve_refund(payment, id, until).await?;
-            if payment.refund(id).is_some_and(|refund| refund.status == RefundStatus::Unknown) {
+            if payment.refund(id).is_some_and(is_unresolved) {
                 tokio::time::sleep(pause + self.jitter().min(pause)).await;
                 pause *= 4;
             }
@@ -152,6 +154,7 @@ impl Ledger {
             amount,
             reason: wanted.reason.clone(),
             status: RefundStatus::Pending,
+            accepted: false,
             failure: None,
             channel_refund_id: None,
             content: None,
@@ -166,15 +169,19 @@ impl Ledger {
 }
 
 fn reply_for(payment: Payment, id: RefundId, made: bool) -> Reply {
-    match payment.refund(&id).map(|refund| refund.status) {
-        Some(RefundStatus::Unknown) => Reply::Unresolved(payment, id),
-        Some(RefundStatus::Pending | RefundStatus::Succeeded | RefundStatus::Failed) | None => {
-            if made {
-                Reply::Created(payment, id)
-            } else {
-                Reply::Existing(payment, id)
-            }
-        }
+    if payment.refund(&id).is_some_and(is_unresolved) {
+        return Reply::Unresolved(payment, id);
+    }
+    if made { Reply::Created(payment, id) } else { Reply::Existing(payment, id) }
+}
+
+/// Whether nobody knows what became of a refund: its outcome is unknown, or it is still on its way to the channel. One that the channel works
+/// on is pending, and that is an answer.
+fn is_unresolved(refund: &Refund) -> bool {
+    match refund.status {
+        RefundStatus::Unknown => true,
+        RefundStatus::Pending => !refund.accepted,
+        RefundStatus::Succeeded | RefundStatus::Failed => false,
     }
 }
 

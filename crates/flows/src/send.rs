@@ -31,6 +31,15 @@ pub(crate) struct Started {
     pub(crate) now: Timestamp,
 }
 
+/// Whether a look-up is one of the growing schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Looks {
+    /// It is: the next one comes later.
+    Counted,
+    /// Somebody asked out of turn: the schedule stays as it is.
+    Asked,
+}
+
 /// What a look-up saw.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -115,11 +124,7 @@ impl Ledger {
                     return;
                 }
                 let lease = self.lease(attempt.send.as_ref(), started);
-                draft.note(
-                    "sending",
-                    None,
-                    json!({ "attempt": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }),
-                );
+                draft.note("sending", None, sending("attempt", id.as_str(), Some(&lease)));
                 draft.after.attempts[index].send = Some(lease);
                 taken = Some(draft.after.attempts[index].clone());
             })
@@ -205,7 +210,7 @@ impl Ledger {
         method: &MethodCapability,
     ) -> Result<(Payment, bool), FlowFault> {
         match self.ask(&payment, attempt, account, method).await {
-            Some(asked) => Ok((self.store_look_up(payment, &asked).await?, asked.absent)),
+            Some(asked) => Ok((self.store_look_up(payment, &asked, Looks::Counted).await?, asked.absent)),
             None => Ok((payment, false)),
         }
     }
@@ -229,13 +234,16 @@ impl Ledger {
     }
 
     /// Stores what a look-up saw.
-    pub(crate) async fn store_look_up(&self, payment: Payment, asked: &Asked) -> Result<Payment, FlowFault> {
+    pub(crate) async fn store_look_up(&self, payment: Payment, asked: &Asked, looks: Looks) -> Result<Payment, FlowFault> {
         let (now, pause, seen) = (self.now(), self.jitter(), &asked.seen);
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
                 draft.note("looked_up", Some(Source::LookUp), json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }));
                 observe::observe(draft, seen, self.surplus);
                 if let Some(attempt) = draft.after.attempts.iter_mut().find(|row| row.id == seen.attempt) {
+                    if looks == Looks::Asked {
+                        return;
+                    }
                     attempt.looks = attempt.looks.saturating_add(1);
                     if attempt.status.is_live() {
                         attempt.due_at = Some(self.timing.attempt_due(attempt, now).plus(pause).max(now.plus(asked.wait)));
@@ -405,11 +413,7 @@ impl Ledger {
                 };
                 let Some(content) = content else { return };
                 let lease = self.lease(refund.send.as_ref(), started);
-                draft.note(
-                    "sending",
-                    None,
-                    json!({ "refund": id, "sender": lease.sender, "sends": lease.sends, "send_until": lease.send_until.to_string() }),
-                );
+                draft.note("sending", None, sending("refund", id.as_str(), Some(&lease)));
                 let row = &mut draft.after.refunds[index];
                 row.content = Some(content);
                 row.send = Some(lease);
@@ -430,6 +434,12 @@ impl Ledger {
             }
         }
     }
+}
+
+/// The timeline's entry of a request that is about to be sent. The sender makes it unlike any other.
+pub(crate) fn sending(what: &str, id: &str, lease: Option<&SendLease>) -> serde_json::Value {
+    let (sender, sends) = lease.map_or(("", 0), |lease| (lease.sender.as_str(), lease.sends));
+    json!({ what: id, "sender": sender, "sends": sends, "send_until": lease.map(|lease| lease.send_until.to_string()) })
 }
 
 /// What a look-up or close needs of an attempt.

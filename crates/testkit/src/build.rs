@@ -181,6 +181,7 @@ impl Build {
             amount: Money::new(minor, payment.currency()),
             reason: Some("不要了".to_owned()),
             status: RefundStatus::Pending,
+            accepted: false,
             failure: None,
             channel_refund_id: None,
             content: Some(sealed(id.as_str())),

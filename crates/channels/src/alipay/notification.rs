@@ -111,6 +111,10 @@ impl Notice {
         let foreign = ["trans_currency", "settle_currency"].iter().filter_map(|name| self.field(name)).find(|text| *text != "CNY");
         let amount = self.yuan("total_amount")?;
         let facts = self.facts(status, trade_no)?;
+        // Money whose amount nobody names is never taken as the order's.
+        if matches!(facts, Facts::Paid { .. }) && amount.is_none() {
+            return Err(Rejection::new(Reason::MissingField, "total_amount is missing"));
+        }
         Ok(Notification {
             identity: format!("{app_id}|{trade_no}|{}", identity(status, &facts)),
             merchant,

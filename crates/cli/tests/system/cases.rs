@@ -327,3 +327,57 @@ fn b031_killed_at_random_under_load_on_sqlite() {
 fn b031_killed_at_random_under_load_on_postgres() {
     killed_at_random(Store::postgres(), 20_261_202);
 }
+
+/// What the first caller of a refund on its way is told is never kept as the last word on it.
+#[test]
+fn b037_a_refund_on_its_way_is_202_and_its_key_tells_the_end() {
+    let shop = Installation::new(Store::sqlite());
+    let server = shop.serve(&[]);
+    let paid = post(&server, "K1", "/v1/payments", &order("O1", 1000)).expect("an answer").json();
+    let path = format!("/v1/payments/{}/refunds", id(&paid));
+    let refund = json!({ "refund_id": "r1", "amount": 400 });
+    shop.sandbox.fault("refund", "delay_response", 1, 1000);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| post(&server, "R1", &path, &refund).expect("an answer"));
+        wait_for_call(&shop, "alipay.trade.refund");
+        let other = post(&server, "R2", &path, &refund).expect("an answer");
+        assert_eq!(other.status, 202, "{}", other.json());
+        assert_eq!(first.join().expect("no panic").status, 201);
+    });
+    for key in ["R1", "R2"] {
+        let end = retry_until_final(&server, key, &path, &refund, RECOVERS_WITHIN);
+        assert_eq!(end.json()["status"], "succeeded", "{key}: {}", end.json());
+    }
+    assert_eq!(shop.sandbox.executed("refund").0, 1);
+}
+
+#[test]
+fn sync_of_a_paid_order_sees_what_was_done_at_the_console() {
+    let shop = Installation::new(Store::sqlite());
+    let server = shop.serve(&[]);
+    let paid = post(&server, "K1", "/v1/payments", &order("O1", 1000)).expect("an answer").json();
+    let channel_ref = paid["attempt"]["channel_ref"].clone();
+    shop.sandbox.control("POST", "/_sandbox/notifications", &json!({ "channel": "alipay", "channel_ref": channel_ref, "mode": "drop" }));
+    shop.sandbox.control("POST", "/_sandbox/buyer", &json!({ "channel": "alipay", "channel_ref": channel_ref, "action": "refund_at_console" }));
+    let synced = post(&server, "S1", &format!("/v1/payments/{}/sync", id(&paid)), &json!({})).expect("an answer").json();
+    assert_eq!((&synced["status"], &synced["review"]["code"]), (&json!("review"), &json!("closed_after_paid")), "{synced}");
+}
+
+#[test]
+fn asking_again_and_again_does_not_put_the_answer_off() {
+    let shop = Installation::new(Store::sqlite());
+    let server = shop.serve(&[]);
+    let open = qr(&server, "K1", "O1");
+    let until: Vec<Value> = (0..4)
+        .map(|n| {
+            let answer = post(&server, &format!("C{n}"), &format!("/v1/payments/{}/close", id(&open)), &json!({})).expect("an answer");
+            assert_eq!(answer.status, 409, "{}", answer.json());
+            answer.json()["retry_at"].clone()
+        })
+        .collect();
+    assert!(until.iter().all(|at| at == &until[0]), "{until:?}");
+    let timeline = get(&server, &format!("/v1/payments/{}/timeline", id(&open))).to_string();
+    for kind in ["attempt_created", "sending", "answered", "looked_up", "close_answered"] {
+        assert!(timeline.contains(kind), "{kind}: {timeline}");
+    }
+}

@@ -271,6 +271,7 @@ fn surplus_refund(attempt: &Attempt, row: &Surplus, made: usize, seed: &[u8; 32]
         amount: Money::new(row.amount.minor, row.amount.currency),
         reason: Some("surplus".to_owned()),
         status: RefundStatus::Pending,
+        accepted: false,
         failure: None,
         channel_refund_id: None,
         content: None,

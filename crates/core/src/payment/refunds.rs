@@ -73,6 +73,9 @@ pub fn observe_refund(draft: &mut Draft, id: &RefundId, outcome: &RefundOutcome,
     let refund = &mut draft.after.refunds[index];
     let was = refund.status;
     let contradicted = refund.failure.as_ref().is_some_and(|failure| failure.code == FAILED_AFTER_SUCCESS);
+    if matches!(outcome, RefundOutcome::Processing) && was.is_open() {
+        refund.accepted = true;
+    }
     let (status, late) = match transition(was, outcome, first_send) {
         Move::Stay => return,
         // Succeeded, failed, succeeded: the payment is under review, and no further word of the channel turns it over again.
@@ -253,6 +256,7 @@ fn book_observed(draft: &mut Draft, attempt: &Attempt, seen: &RefundSeen<'_>, so
         amount,
         reason: None,
         status: RefundStatus::Succeeded,
+        accepted: false,
         failure: None,
         channel_refund_id: seen.channel_refund_id.or(seen.refund_ref).map(str::to_owned),
         content: None,

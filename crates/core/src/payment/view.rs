@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Payment;
+use super::{Payment, Surplus};
 use crate::attempt::Attempt;
 use crate::id::RefundId;
-use crate::refund::Refund;
+use crate::refund::{Refund, RefundOf, RefundStatus};
 
 /// A payment as the API shows it.
 pub fn payment(payment: &Payment) -> Value {
@@ -23,11 +23,13 @@ pub fn payment(payment: &Payment) -> Value {
         "description": payment.description,
         "attempt": attempts.last(),
         "attempts": attempts,
-        "surpluses": payment.surpluses.iter().map(|surplus| json!({
+        "surpluses": payment.surpluses.iter().map(|surplus| (surplus, surplus_refund(payment, surplus))).map(|(surplus, back)| json!({
             "id": surplus.id,
             "attempt": surplus.attempt_id,
             "account": surplus.account,
             "channel_txn": surplus.channel_txn,
+            "status": surplus_status(back),
+            "refund": back.map(|refund| &refund.id),
             "amount": surplus.amount.minor,
             "currency": surplus.amount.currency,
             "created_at": surplus.at.to_string(),
@@ -36,6 +38,24 @@ pub fn payment(payment: &Payment) -> Value {
         "created_at": payment.created_at.to_string(),
         "updated_at": payment.updated_at.to_string(),
     })
+}
+
+/// The refund that gives a surplus back: the one that went through, else the newest.
+fn surplus_refund<'a>(payment: &'a Payment, surplus: &Surplus) -> Option<&'a Refund> {
+    let mut of_it = payment.refunds.iter().filter(|refund| refund.of == RefundOf::Surplus(surplus.id.clone()));
+    let done = of_it.clone().find(|refund| refund.status == RefundStatus::Succeeded);
+    done.or_else(|| of_it.next_back())
+}
+
+const fn surplus_status(back: Option<&Refund>) -> &'static str {
+    match back {
+        None => "held",
+        Some(refund) => match refund.status {
+            RefundStatus::Pending | RefundStatus::Unknown => "refunding",
+            RefundStatus::Succeeded => "refunded",
+            RefundStatus::Failed => "refund_failed",
+        },
+    }
 }
 
 /// An attempt as the API shows it.

@@ -97,6 +97,9 @@ pub struct Refund {
     pub reason: Option<String>,
     /// What it is in.
     pub status: RefundStatus,
+    /// Whether the channel has said that it has it and is working on it. A pending refund without that is still on its way there.
+    #[serde(default)]
+    pub accepted: bool,
     /// Why it failed.
     pub failure: Option<Failure>,
     /// The channel's id of the refund.

@@ -241,6 +241,7 @@ impl Story {
             amount: cny(minor),
             reason: None,
             status: RefundStatus::Pending,
+            accepted: false,
             failure: None,
             channel_refund_id: None,
             content: Some(Sealed::from_bytes(vec![2])),

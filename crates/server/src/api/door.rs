@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::http::Request;
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT};
 use http_body::Body as _;
 use http_body_util::BodyExt as _;
 use payonce::http::Problem;
@@ -168,6 +168,10 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn json_only(headers: &HeaderMap) -> Result<(), Fault> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let detail = "Send the body as it is, without a Content-Encoding.";
+        return Err(refused(415, "content_type_not_supported", "The content coding is not supported", detail).into());
+    }
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let essence = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     if essence == "application/json" {

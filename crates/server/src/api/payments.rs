@@ -185,7 +185,8 @@ fn order_conflict(ledger: &Ledger, payment: &Payment) -> Result<Ending, FlowFaul
 
 /// The earlier attempt may still charge: nothing new was begun, and the same key may try again.
 pub(crate) fn attempt_unresolved(ledger: &Ledger, payment: &Payment, retry_at: Timestamp) -> Result<Ending, FlowFault> {
-    let detail = "An attempt of this payment may still charge, so nothing new was begun. Try again from retry_at on, with the same key.";
+    let detail = "An attempt of this payment may still charge, so nothing new was begun. Try again from retry_at on, with the same key; \
+         or release the old attempt at your own risk with force_surplus on /attempts. A shorter expires_at when creating makes this wait shorter.";
     let problem = Problem::new(409, "attempt_unresolved", "An earlier attempt may still charge", detail)
         .money(MoneyMoved::Unknown, Retry::AfterLookup)
         .after(retry_at.since(ledger.now()))

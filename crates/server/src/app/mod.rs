@@ -22,6 +22,7 @@ use payonce_core::{AccountName, ChannelName};
 use payonce_flows::accounts::{Accounts, settings_place};
 use payonce_flows::ledger::Wake;
 use payonce_flows::merchant::{Endpoint, Merchant};
+use payonce_flows::sealed_store::SealedStore;
 use payonce_flows::{FlowFault, Ledger, Timing};
 use serde_json::Value;
 
@@ -114,6 +115,8 @@ impl App {
         entropy: Arc<dyn Entropy>,
         transport: Arc<dyn Transport>,
     ) -> Result<Self, StartFault> {
+        // Everything behind this line sees texts, and the database sees none (I12).
+        let store: Arc<dyn Store> = Arc::new(SealedStore::new(store, Arc::clone(&keyring), Arc::clone(&entropy)));
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let endpoints = endpoints(&config, &keyring);
         let callbacks = Callbacks::new(endpoints.clone(), Allowed::new(config.tenants.all_allowed_hosts()))

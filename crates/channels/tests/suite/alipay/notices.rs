@@ -114,7 +114,7 @@ fn b054_notices_without_the_fields_that_trigger_the_check_are_refused() {
     assert_eq!(read(account, with_type(&fields, &[("sign_type", "RSA2")])), Err(Reason::MissingField), "no sign");
     assert_eq!(read(account, with_type(&fields, &[("sign", ""), ("sign_type", "RSA2")])), Err(Reason::MissingField), "empty sign");
     assert_eq!(read(account, with_type(&fields, &[("sign", "AAAA"), ("sign_type", "RSA2")])), Err(Reason::BadSignature));
-    for name in ["app_id", "seller_id", "trade_status", "trade_no", "out_trade_no"] {
+    for name in ["app_id", "seller_id", "trade_status", "trade_no", "out_trade_no", "total_amount"] {
         assert_eq!(read(account, signed(&fixture.alipay, &without(name))), Err(Reason::MissingField), "signed without {name}");
     }
     let genuine = signed(&fixture.alipay, &fields);
@@ -150,6 +150,8 @@ fn b057_genuine_notices_of_another_context_do_not_bind_and_equal_amounts_do() {
     for amount in ["100", "100.0", "100.00"] {
         assert_eq!(bound(&[("total_amount", amount)], booked), Ok(()), "{amount}");
     }
+    let empty = signed(&fixture.alipay, &notice(fixture, &[("total_amount", "")]));
+    assert!(read(fixture.account.as_ref(), empty).is_err(), "money of no amount");
     let signed = signed(&fixture.alipay, &notice(fixture, &[("total_amount", "100.001")]));
     assert_eq!(read(fixture.account.as_ref(), signed), Err(Reason::Malformed), "no amount of fen");
 }
