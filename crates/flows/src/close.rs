@@ -137,7 +137,11 @@ impl Ledger {
     async fn store_close(&self, payment: Payment, attempt: &Attempt, account: &Opened, seen: Observation) -> Result<Payment, FlowFault> {
         let after = self
             .change(&payment.tenant, &payment.id, None, |draft| {
-                draft.note("close_answered", Some(seen.source), json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }));
+                draft.note(
+                    "close_answered",
+                    Some(seen.source),
+                    json!({ "attempt": seen.attempt, "outcome": observe::name(&seen.outcome) }),
+                );
                 if ends(&seen.outcome) {
                     observe::observe(draft, &seen, self.surplus);
                 }

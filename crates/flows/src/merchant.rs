@@ -47,3 +47,60 @@ pub fn sign(secret: &Secret, id: &str, unix_seconds: i64, body: &[u8]) -> Option
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), &text);
     Some(format!("v1,{}", BASE64.encode(tag.as_ref())))
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "the folder of the vectors is told by the environment, as for every vector test")]
+    fn vectors() -> Value {
+        let folder =
+            std::env::var("PAYONCE_VECTORS").unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../channels/vectors").to_owned());
+        let text = std::fs::read_to_string(format!("{folder}/standardwebhooks.json")).expect("the vectors are there");
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    fn header<'a>(case: &'a Value, name: &str) -> Option<&'a str> {
+        let headers = case["http"]["headers"].as_array()?;
+        headers.iter().find(|pair| pair[0].as_str().is_some_and(|n| n.eq_ignore_ascii_case(name)))?[1].as_str()
+    }
+
+    /// Every message that a receiver accepts because of an HMAC carries just the signature that we would send; where the bytes were changed or
+    /// another secret signed, ours is another.
+    #[test]
+    fn vectors_standardwebhooks_signatures_are_the_ones_we_send() {
+        let file = vectors();
+        let secrets = ["symmetric_secret_TEST_ONLY", "previous_symmetric_secret_TEST_ONLY"]
+            .map(|name| Secret::new(file["keys"][name].as_str().expect("a secret")));
+        let (mut same, mut other, mut left_out) = (0, 0, 0);
+        for case in file["notifications"].as_array().expect("cases") {
+            let (Some(id), Some(at), Some(sent)) =
+                (header(case, "webhook-id"), header(case, "webhook-timestamp"), header(case, "webhook-signature"))
+            else {
+                left_out += 1;
+                continue;
+            };
+            let (Ok(at), true) = (at.parse(), sent.split(' ').any(|one| one.starts_with("v1,"))) else {
+                left_out += 1;
+                continue;
+            };
+            let body = BASE64.decode(case["http"]["body_base64"].as_str().expect("a body")).expect("Base64");
+            let ours = secrets.iter().filter_map(|secret| sign(secret, id, at, &body)).any(|ours| sent.split(' ').any(|one| one == ours));
+            let reason = case["expect"]["reason"].as_str();
+            let genuine = !matches!(reason, Some("bad_signature"));
+            assert_eq!(ours, genuine, "{}: {}", case["id"], case["title"]);
+            if ours { same += 1 } else { other += 1 }
+        }
+        println!("vectors standardwebhooks: {same} signatures made again, {other} forged ones differ, {left_out} of no HMAC left out");
+        assert!(same >= 7 && other >= 4, "{same} and {other}");
+    }
+
+    #[test]
+    fn a_secret_that_is_none_signs_nothing() {
+        for bad in ["", "whsec_", "whsec_AAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "whsec_ not base64"] {
+            assert_eq!(sign(&Secret::new(bad), "evt_1", 1, b"{}"), None, "{bad:?}");
+        }
+    }
+}

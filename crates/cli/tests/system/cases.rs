@@ -358,7 +358,11 @@ fn sync_of_a_paid_order_sees_what_was_done_at_the_console() {
     let paid = post(&server, "K1", "/v1/payments", &order("O1", 1000)).expect("an answer").json();
     let channel_ref = paid["attempt"]["channel_ref"].clone();
     shop.sandbox.control("POST", "/_sandbox/notifications", &json!({ "channel": "alipay", "channel_ref": channel_ref, "mode": "drop" }));
-    shop.sandbox.control("POST", "/_sandbox/buyer", &json!({ "channel": "alipay", "channel_ref": channel_ref, "action": "refund_at_console" }));
+    shop.sandbox.control(
+        "POST",
+        "/_sandbox/buyer",
+        &json!({ "channel": "alipay", "channel_ref": channel_ref, "action": "refund_at_console" }),
+    );
     let synced = post(&server, "S1", &format!("/v1/payments/{}/sync", id(&paid)), &json!({})).expect("an answer").json();
     assert_eq!((&synced["status"], &synced["review"]["code"]), (&json!("review"), &json!("closed_after_paid")), "{synced}");
 }

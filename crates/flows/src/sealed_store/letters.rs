@@ -152,7 +152,9 @@ fn bytes(value: &impl Serialize) -> Result<Vec<u8>, StoreFault> {
 /// Names the row and never its content.
 fn refused(place: &str, fault: OpenFault) -> StoreFault {
     StoreFault::Refused(match fault {
-        OpenFault::UnknownKey => format!("{place} does not open: the key ring does not belong to this database, or an old key was dropped too early"),
+        OpenFault::UnknownKey => {
+            format!("{place} does not open: the key ring does not belong to this database, or an old key was dropped too early")
+        }
         OpenFault::Damaged => format!("{place} does not open: the sealed text was changed, cut, or moved from another row"),
     })
 }

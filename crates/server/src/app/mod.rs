@@ -3,6 +3,7 @@
 
 mod running;
 mod sandbox;
+mod settings;
 mod store;
 
 use std::collections::BTreeMap;
@@ -234,8 +235,9 @@ impl App {
             let known: Vec<&str> = registry::adapters().iter().map(|adapter| adapter.name()).collect();
             return Err(StartFault::new(format!("there is no channel {channel}")).hint_that(format!("there are {}", known.join(", "))));
         };
-        adapter.account(settings).map_err(|why| StartFault::new(format!("account {name}: {why}")))?;
-        let plain = serde_json::to_vec(settings).map_err(|why| StartFault::new(why.to_string()))?;
+        let settings = settings::with_files_read(settings)?;
+        adapter.account(&settings).map_err(|why| StartFault::new(format!("account {name}: {why}")))?;
+        let plain = serde_json::to_vec(&settings).map_err(|why| StartFault::new(why.to_string()))?;
         let row = Account {
             name: name.clone(),
             tenant: tenant.clone(),

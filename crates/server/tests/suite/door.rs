@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::callbacks::Shop;
 use crate::place::{CODE_PAYS, KEY, KEY_2, Place, barcode, qr};
 
 #[tokio::test(flavor = "multi_thread")]
@@ -197,12 +198,34 @@ async fn paths_methods_and_types_that_are_not_served_are_problems_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn b091_nothing_secret_stands_in_the_clear_in_the_database() {
-    let place = Place::start().await;
+    let shop = Shop::open(&[]).await;
+    let allowed = shop.addr.to_string();
+    let place = Place::with(&[("PAYONCE_MERCHANT_ALLOW_HOSTS", &allowed)]).await;
     let made = place.post("/v1/payments", "K1", &qr("O1", 4200)).await.expect(201).json();
     let code_url = made["attempt"]["action"]["code_url"].as_str().expect("an address").to_owned();
-    place.post("/v1/payments", "K2", &barcode("O2", 100, CODE_PAYS)).await.expect(201);
+    // Merchants write into free texts what should not be there.
+    let mut careless = barcode("O2", 100, CODE_PAYS);
+    careless["description"] = json!("card 4111111111111111");
+    careless["return_url"] = json!("https://shop.example/back?token=sk_live_x");
+    careless["notify_url"] = json!(format!("{}&card=4111111111111111", shop.url()));
+    careless["metadata"] = json!({ "cvv": "737", "card": "4111111111111111", "auth": "Bearer sk_live_x" });
+    let careless = place.post("/v1/payments", "K2", &careless).await.expect(201).json();
+    let refunds = format!("/v1/payments/{}/refunds", careless["id"].as_str().expect("an id"));
+    let reason = json!({ "refund_id": "r1", "amount": 40, "reason": "Bearer sk_live_x 4111111111111111" });
+    place.post(&refunds, "K3", &reason).await.expect(201);
     place.buyer(&made, "pay").await;
     place.until_status(&made["id"], "paid").await;
+    // Their owner sees them everywhere.
+    let told = shop.until(2).await;
+    assert_eq!(told[0].json()["data"]["payment"]["metadata"]["auth"], "Bearer sk_live_x");
+    assert_eq!(told[1].json()["data"]["refund"]["reason"], reason["reason"]);
+    let shown = place.payment(&careless["id"]).await;
+    assert_eq!((&shown["metadata"]["cvv"], &shown["metadata"]["card"]), (&json!("737"), &json!("4111111111111111")));
+    assert_eq!(shown["description"], "card 4111111111111111");
+    assert_eq!(place.get(&refunds).await.expect(200).json()["data"][0]["reason"], reason["reason"]);
+    let listed = place.get("/v1/payments?order_id=O2").await.expect(200).json();
+    assert_eq!(listed["data"][0]["metadata"], shown["metadata"]);
+    assert!(place.events(3).await.iter().any(|event| event["data"]["payment"]["metadata"] == shown["metadata"]));
     let dir = place.dir.path("payonce.db");
     let mut whole = Vec::new();
     for end in ["", "-wal"] {
@@ -211,8 +234,9 @@ async fn b091_nothing_secret_stands_in_the_clear_in_the_database() {
     let key_file = std::fs::read_to_string(place.dir.path("payonce.db.key")).expect("a key file");
     assert!(whole.len() > 10_000);
     let holds = |text: &str| whole.windows(text.len()).any(|window| window == text.as_bytes());
-    assert!(holds("O1"), "the order's number is there, so the search works");
-    for secret in [code_url.as_str(), CODE_PAYS, KEY, KEY_2, key_file.trim(), "PRIVATE KEY", "MIIEv"] {
+    assert!(holds("O1") && holds("O2") && holds("r1"), "the merchant's numbers are there, so the search works");
+    let careless = ["4111111111111111", "\"737\"", "cvv", "Bearer sk_live_x", "sk_live_x", "shop.example", &allowed];
+    for secret in [code_url.as_str(), CODE_PAYS, KEY, KEY_2, key_file.trim(), "PRIVATE KEY", "MIIEv"].into_iter().chain(careless) {
         assert!(!holds(secret), "{secret} stands in the database");
     }
     #[cfg(unix)]
