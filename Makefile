@@ -14,9 +14,9 @@ export PAYONCE_PYTHON ?= $(CURDIR)/.venv/bin/python
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nArguments go through: make demo ARGS="--database postgres://… --channel stripe"\n'
+	@printf '\nArguments go through: make demo ARGS="--database postgres://… --channel alipay"\n'
 
-demo: ## Play every failure story against all channels and print what was charged; nothing to install
+demo: ## Play every failure story and print what was charged; the first build takes minutes
 	@scripts/setup.sh demo
 	@cargo run --locked -p payonce-cli -- demo $(ARGS)
 

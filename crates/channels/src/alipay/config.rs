@@ -18,6 +18,8 @@ const KNOWN: [&str; 8] = [
     "alipay_public_keys",
     "gateway_url",
 ];
+/// Alipay's numbers have 16 digits; the interface allows 32.
+const ID_MAX_DIGITS: usize = 32;
 const GATEWAY: &str = "https://openapi.alipay.com/gateway.do";
 
 /// What an account needs.
@@ -35,6 +37,7 @@ pub(super) struct Config {
 impl Config {
     pub(super) fn read(settings: &Value) -> Result<Self, ConfigFault> {
         let settings = Settings::new(settings, &KNOWN)?;
+        let (app_id, seller_id) = (number(&settings, "app_id")?, number(&settings, "seller_id")?);
         let signing = SigningKey::parse(&settings.secret("private_key")?).map_err(|why| fault("private_key", why.to_string()))?;
         let own = signing.verifying_key().map_err(|why| fault("private_key", why.to_string()))?;
         let mut channel_keys = Vec::new();
@@ -44,7 +47,7 @@ impl Config {
                 // The commonest mistake: with it, whoever has our key could write notices.
                 return Err(fault(
                     "alipay_public_key",
-                    "is the application's own public key; it must be Alipay's, from the same page of the console",
+                    "is the application's own public key; it must be Alipay's, from the same page of the open platform",
                 ));
             }
             channel_keys.push(key);
@@ -53,12 +56,16 @@ impl Config {
         if !(gateway.starts_with("https://") || gateway.starts_with("http://")) || gateway.contains(['?', '#', ' ']) {
             return Err(fault("gateway_url", "must be an http(s) address without a query"));
         }
-        Ok(Self {
-            app_id: settings.text("app_id")?.to_owned(),
-            seller_id: settings.text("seller_id")?.to_owned(),
-            signing,
-            channel_keys: channel_keys.into(),
-            gateway: gateway.to_owned(),
-        })
+        Ok(Self { app_id, seller_id, signing, channel_keys: channel_keys.into(), gateway: gateway.to_owned() })
+    }
+}
+
+/// A number of Alipay's. A placeholder that was left in, or half a number, would be refused much later and less clearly.
+fn number(settings: &Settings<'_>, name: &str) -> Result<String, ConfigFault> {
+    let text = settings.text(name)?;
+    if text.len() <= ID_MAX_DIGITS && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        Ok(text.to_owned())
+    } else {
+        Err(fault(name, format!("must be 1 to {ID_MAX_DIGITS} digits, as the open platform shows it")))
     }
 }

@@ -175,7 +175,7 @@ pub(crate) enum Event {
 
 #[derive(Debug, Args)]
 pub(crate) struct EventList {
-    /// Only events after this one
+    /// Only events after this one (`evt_…`)
     #[arg(long, value_name = "ID")]
     pub(crate) after: Option<String>,
     #[command(flatten)]

@@ -1,10 +1,12 @@
 //! `payonce doctor`: one line for each thing that has to be right, with a hint where it is not. Changes nothing.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use payonce_core::id::TenantId;
 use payonce_server::App;
-use payonce_server::config::{Config, KeySource};
+use payonce_server::config::{Config, KeySource, Tenants};
 use serde_json::json;
 
 use crate::args::work::Doctor;
@@ -77,12 +79,14 @@ async fn examine(config: Config) -> Vec<Finding> {
         return findings;
     }
     let shown = config.database.to_string();
+    let tenants = config.tenants.clone();
     match App::build(config).await {
         Err(fault) => findings.push(Finding::bad("database and keys", &fault.into())),
         Ok(app) => {
             findings.push(Finding::good("database", format!("{shown} answers, and its schema is this program's")));
             findings.push(clock(&app).await);
             findings.extend(accounts(&app).await);
+            findings.extend(untold(&app, &tenants).await);
         }
     }
     findings
@@ -160,6 +164,27 @@ async fn clock(app: &App) -> Finding {
             }
         }
     }
+}
+
+/// Tenants that work here and cannot be told: their events wait in the feed until somebody fetches them.
+async fn untold(app: &App, named: &Tenants) -> Vec<Finding> {
+    let keys = app.store().api_keys(None).await;
+    let rows = app.store().accounts().await;
+    let (Ok(keys), Ok(rows)) = (keys, rows) else { return Vec::new() };
+    let working = keys.into_iter().filter(|key| key.revoked_at.is_none()).map(|key| key.tenant);
+    let working: BTreeSet<TenantId> = working.chain(rows.into_iter().map(|row| row.tenant)).collect();
+    let is_told = |tenant: &TenantId| named.merchant(tenant).is_some_and(|to| to.webhook_url.is_some() || to.secret.is_some());
+    let untold = working.into_iter().filter(|tenant| !is_told(tenant));
+    untold
+        .map(|tenant| {
+            let section = if tenant.as_str() == "default" { "merchant".to_owned() } else { format!("tenant.{tenant}.merchant") };
+            Finding::warn(
+                format!("callbacks of {tenant}"),
+                "no webhook_url and no secret: events are in the feed only",
+                format!("set webhook_url and secret in [{section}], or fetch GET /v1/events"),
+            )
+        })
+        .collect()
 }
 
 async fn accounts(app: &App) -> Vec<Finding> {

@@ -27,8 +27,8 @@ pub(crate) async fn run(args: Serve) -> Result<Exit, Fault> {
     for (_, key) in &running.api_keys {
         talk(format!("api key {}", key.expose()));
     }
-    for (_, secret) in &running.webhook_secrets {
-        talk(format!("webhook secret {}", secret.expose()));
+    for (tenant, secret) in &running.webhook_secrets {
+        talk(format!("webhook secret {} (tenant {tenant})", secret.expose()));
     }
     talk(format!("listening on http://{}", running.addr));
     tokio::select! {

@@ -114,7 +114,16 @@ fn steady_piece(piece: &str) -> &str {
     let is_milliseconds = piece.len() == 13 && piece.bytes().all(|b| b.is_ascii_digit());
     let is_time = is_milliseconds || piece.len() >= 20 && piece.contains('T') && piece.starts_with("20");
     let is_number = piece.len() >= 20 && piece.bytes().all(|b| b.is_ascii_hexdigit());
-    if is_time {
+    // Which process sends: its id and a number drawn at start, then the run.
+    let is_process = piece.split_once('-').is_some_and(|(pid, drawn)| {
+        !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()) && drawn.len() == 8 && drawn.bytes().all(|b| b.is_ascii_hexdigit())
+    });
+    let is_run = piece.len() == 12 && piece.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_process {
+        "PROCESS"
+    } else if is_run {
+        "RUN"
+    } else if is_time {
         "TIME"
     } else if is_number {
         "NUMBER"
@@ -220,7 +229,8 @@ fn an_api_key_is_shown_once_and_can_be_revoked() {
     assert_eq!((plain.stdout.lines().count(), plain.stdout.contains(' ')), (1, false), "{plain:?}");
     assert_eq!(run(folder.path(), &format!("apikey revoke {id}")).code, 0);
     assert_ne!(run(folder.path(), "apikey list --json").json().pointer("/0/revoked_at"), Some(&Value::Null));
-    assert_eq!(run(folder.path(), &format!("apikey revoke {id}")).code, 1);
+    let again = run(folder.path(), &format!("apikey revoke {id}"));
+    assert!(again.code == 1 && again.stderr.contains("is revoked already, since 20"), "{again:?}");
 }
 
 #[test]

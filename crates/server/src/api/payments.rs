@@ -76,7 +76,7 @@ fn order(api: &Api, incoming: &Incoming) -> Result<Order, Fault> {
 pub(crate) fn channel(fields: &mut Fields) -> Result<Option<ChannelName>, Problem> {
     let Some(channel) = fields.channel("channel")? else { return Ok(None) };
     if channel.as_str() == "google" {
-        let detail = "channel: google starts payments itself and calls POST /google/v1/{account}/capture; it cannot be charged from here";
+        let detail = "channel: google starts payments itself and cannot be charged from here; it is not in this version";
         return Err(refused(400, "channel_not_chargeable", "This channel cannot be charged", detail).with("field", "channel"));
     }
     if registry::adapter(channel.as_str()).is_none() {

@@ -7,6 +7,9 @@ use payonce_channels::registry;
 use super::{Config, ConfigFault};
 use crate::merchant::address::{self, Allowed};
 
+/// How to come by a webhook secret.
+const MAKE_A_SECRET: &str = "make one: echo \"whsec_$(head -c 32 /dev/urandom | base64)\"";
+
 pub(super) fn relations(config: &Config) -> Result<(), ConfigFault> {
     let positive = [
         ("guard.lease", config.guard.lease),
@@ -70,9 +73,16 @@ pub(super) fn relations(config: &Config) -> Result<(), ConfigFault> {
 fn urls(config: &Config) -> Result<(), ConfigFault> {
     let bad = |name: &str, why: String| ConfigFault::new(format!("{name}: {why}"));
     if let Some(url) = &config.public_url {
-        let parsed = url::Url::parse(url).map_err(|why| bad("public_url", why.to_string()))?;
-        if !matches!(parsed.scheme(), "http" | "https") || parsed.host_str().is_none() {
-            return Err(bad("public_url", "must be http:// or https:// and a host".to_owned()));
+        // `host:8080` parses, with the host as its scheme.
+        let parsed = url::Url::parse(url).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
+        let Some(parsed) = parsed else {
+            let hint =
+                if url.contains("://") { "such as https://pay.example.com".to_owned() } else { format!("did you mean https://{url} ?") };
+            return Err(bad("public_url", format!("{url} is no address: it must be http:// or https:// and a host")).hint_that(hint));
+        };
+        if parsed.query().is_some() || parsed.fragment().is_some() {
+            return Err(bad("public_url", "must have no query and no fragment".to_owned())
+                .hint_that("paths are put behind it: https://pay.example.com, or https://example.com/pay"));
         }
     }
     for (tenant, merchant) in config.tenants.all() {
@@ -83,14 +93,16 @@ fn urls(config: &Config) -> Result<(), ConfigFault> {
                     .hint_that("list the host in allow_hosts if it is meant to be inside your network")
             })?;
             if merchant.secret.is_none() && !config.sandbox.enabled {
-                return Err(bad(&format!("tenant {tenant}"), "has a webhook_url and no secret to sign with".to_owned())
-                    .hint_that("set secret to whsec_ and Base64 of 32 random bytes"));
+                return Err(
+                    bad(&format!("tenant {tenant}"), "has a webhook_url and no secret to sign with".to_owned()).hint_that(MAKE_A_SECRET)
+                );
             }
         }
         if let Some(secret) = &merchant.secret
             && payonce_flows::merchant::sign(secret, "probe", 0, b"").is_none()
         {
-            return Err(bad(&format!("the webhook secret of tenant {tenant}"), "must be whsec_ and Base64 of 24 to 64 bytes".to_owned()));
+            return Err(bad(&format!("the webhook secret of tenant {tenant}"), "must be whsec_ and Base64 of 24 to 64 bytes".to_owned())
+                .hint_that(MAKE_A_SECRET));
         }
     }
     Ok(())
@@ -108,6 +120,7 @@ fn shown(span: Duration) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
         _ if ms.is_multiple_of(86_400_000) => format!("{}d", ms / 86_400_000),
+        _ if ms.is_multiple_of(3_600_000) => format!("{}h", ms / 3_600_000),
         _ if ms.is_multiple_of(1000) => format!("{}s", ms / 1000),
         _ => format!("{ms}ms"),
     }

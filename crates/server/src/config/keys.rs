@@ -81,7 +81,7 @@ fn make(path: &Path, entropy: &dyn Entropy) -> Result<(), ConfigFault> {
     let _ = std::fs::remove_file(&draft);
     match linked {
         Ok(()) => {
-            tracing::info!(file = %path.display(), "made the installation's key; keep it with the database, and back it up apart from it");
+            tracing::info!(file = %path.display(), "made the key that seals what is stored; back this file up, apart from the database: without it the database is of no use");
             Ok(())
         }
         Err(why) if why.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),

@@ -178,6 +178,11 @@ pub(super) fn accounts(source: &mut Source<'_>) -> Result<Vec<AccountSettings>, 
     Ok(accounts)
 }
 
+fn missing_variable(at: &str, variable: &str) -> ConfigFault {
+    ConfigFault::new(format!("{at}: the environment variable {variable} is not set"))
+        .hint_that(format!("set {variable} where payonce is started (empty counts as not set), or write {{ file = \"…\" }} instead"))
+}
+
 /// References followed: what stands in files and variables is put in their place.
 fn resolved(value: &Value, source: &Source<'_>, at: &str) -> Result<serde_json::Value, ConfigFault> {
     use serde_json::Value as Json;
@@ -194,7 +199,7 @@ fn resolved(value: &Value, source: &Source<'_>, at: &str) -> Result<serde_json::
             }
             if let Some(variable) = only("env") {
                 let text = source.environment().value(variable);
-                let text = text.ok_or_else(|| ConfigFault::new(format!("{at}: the environment variable {variable} is not set")))?;
+                let text = text.ok_or_else(|| missing_variable(at, variable))?;
                 return Ok(Json::String(text.to_owned()));
             }
             let members = table.iter().map(|(name, value)| Ok((name.clone(), resolved(value, source, at)?)));

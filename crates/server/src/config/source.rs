@@ -127,7 +127,10 @@ impl<'a> Source<'a> {
         let Some(given) = self.take(path) else { return Ok(default) };
         let chosen = given.value.as_str().and_then(|text| choices.iter().find(|(name, _)| *name == text));
         let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
-        chosen.map(|(_, value)| *value).ok_or_else(|| ConfigFault::new(format!("{} must be one of: {}", given.from, names.join(", "))))
+        chosen.map(|(_, value)| *value).ok_or_else(|| {
+            ConfigFault::new(format!("{} must be one of: {}", given.from, names.join(", ")))
+                .hint_that(format!("write one of them as a text, or leave {path} out for the default; see docs/configuration.md"))
+        })
     }
 
     /// Texts: a list in the file, or separated by commas.
@@ -136,15 +139,26 @@ impl<'a> Source<'a> {
         list_of(&given.value).ok_or_else(|| ConfigFault::new(format!("{} must be a list of texts", given.from)))
     }
 
+    /// The sections that a file may have, as they are written in it.
+    fn sections(&self) -> String {
+        let heads: BTreeSet<&str> = self.paths.iter().filter_map(|path| path.split_once('.')).map(|(head, _)| head).collect();
+        let plain = heads.into_iter().map(|head| format!("[{head}]"));
+        let named = ["[tenant.NAME.merchant]", "[account.NAME]", "[account.NAME.settings]"].map(str::to_owned);
+        plain.chain(named).collect::<Vec<_>>().join(", ")
+    }
+
     /// Refuses what nobody asked for.
     pub(super) fn finish(self) -> Result<(), ConfigFault> {
         if let Some(unknown) = first_leaf(&self.file, "") {
             let section = unknown.rsplit_once('.').map(|(section, _)| format!("{section}."));
             let alike = |path: &&String| section.as_ref().map_or_else(|| !path.contains('.'), |section| path.starts_with(section));
             let known: Vec<&str> = self.paths.iter().filter(alike).map(String::as_str).collect();
-            let known = if known.is_empty() { self.paths.iter().map(String::as_str).collect() } else { known };
-            return Err(ConfigFault::new(format!("{} has the unknown key {unknown}", self.file_name))
-                .hint_that(format!("known: {}", known.join(", "))));
+            let hint = match &section {
+                Some(_) if !known.is_empty() => format!("known: {}", known.join(", ")),
+                Some(_) => format!("known sections: {}", self.sections()),
+                None => format!("known: {}; and in sections: {}", known.join(", "), self.sections()),
+            };
+            return Err(ConfigFault::new(format!("{} has the unknown key {unknown}", self.file_name)).hint_that(hint));
         }
         for name in self.environment.names("PAYONCE_") {
             let section = name.trim_start_matches("PAYONCE_").split('_').next().unwrap_or_default();

@@ -53,10 +53,32 @@ fn limits_that_contradict_each_other_are_refused() {
     assert!(refused("", &[("PAYONCE_GUARD_LEASE", "0s")]).contains("guard.lease must be more than 0"));
     assert!(refused("", &[("PAYONCE_GUARD_LEASE", "20s")]).contains("guard.lease (20s) must be longer than channel.deadline (20s)"));
     assert!(refused("", &[("PAYONCE_HTTP_ANSWER_DUE", "5s")]).contains("http.answer_due (5s) must be longer than channel.deadline"));
-    assert!(refused("", &[("PAYONCE_INBOX_RETENTION", "1h")]).contains("inbox.retention"));
+    assert!(refused("", &[("PAYONCE_INBOX_RETENTION", "1h")]).contains("inbox.retention (1h) is shorter than the 25h"));
     assert!(refused("", &[("PAYONCE_GUARD_LEASE", "60")]).contains("is no duration"));
     assert!(refused("", &[("PAYONCE_GUARD_IN_FLIGHT", "maybe")]).contains("must be one of: refuse, wait"));
     assert!(load("", &[("PAYONCE_GUARD_LEASE", "2s"), ("PAYONCE_CHANNEL_DEADLINE", "1s"), ("PAYONCE_HTTP_ANSWER_DUE", "3s")]).is_ok());
+}
+
+#[test]
+fn what_is_wrong_comes_with_what_to_do() {
+    let hint = |text: &str, variables: &[(&str, &str)]| load(text, variables).expect_err("refused").hint().unwrap_or_default().to_owned();
+    assert!(hint("", &[("PAYONCE_SURPLUS_POLICY", "keep")]).contains("leave surplus.policy out"));
+    assert!(hint("", &[("PAYONCE_MERCHANT_SECRET", "hunter2")]).contains("whsec_$("));
+    let from_env = "[account.a]\nchannel = \"alipay\"\n[account.a.settings]\nprivate_key = { env = \"NOT_SET\" }\n";
+    assert!(hint(from_env, &[]).contains("set NOT_SET where payonce is started"));
+    let top = hint("lissen = \"x\"\n", &[]);
+    assert!(top.contains("listen") && top.contains("[guard]") && top.contains("[account.NAME.settings]"), "{top}");
+    assert!(hint("[gaurd]\nlease = \"60s\"\n", &[]).starts_with("known sections: [channel]"));
+    for bare in ["pay.example.com", "pay.example.com:8443", "localhost:8080"] {
+        assert_eq!(hint("", &[("PAYONCE_PUBLIC_URL", bare)]), format!("did you mean https://{bare} ?"));
+    }
+    assert!(refused("", &[("PAYONCE_PUBLIC_URL", "https://pay.example.com/?a=b")]).contains("no query"));
+}
+
+#[test]
+fn a_slash_at_the_end_of_the_public_address_is_dropped() {
+    let config = load("", &[("PAYONCE_PUBLIC_URL", "https://pay.example.com/base/")]).expect("loaded");
+    assert_eq!(config.public_url.as_deref(), Some("https://pay.example.com/base"));
 }
 
 #[test]

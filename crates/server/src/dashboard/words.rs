@@ -20,7 +20,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     (
         "sign_in_note",
         "Sign in with an API key of your tenant. The page only shows; it changes nothing.",
-        "使用本商户的 API 密钥登录。此页面只读,不会更改任何数据。",
+        "使用本商户的 API 密钥登录。此页面只读，不会更改任何数据。",
     ),
     ("bad_key", "The key is not known, or it was revoked.", "密钥不存在或已被吊销。"),
     ("order", "Order", "商户订单号"),
@@ -53,7 +53,7 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("older", "Older", "更早"),
     ("nothing", "Nothing here yet.", "暂无数据。"),
     ("no_payment", "There is no such payment.", "没有这笔支付。"),
-    ("store_down", "The store cannot be reached. Try again in a moment.", "数据库暂时不可用,请稍后再试。"),
+    ("store_down", "The store cannot be reached. Try again in a moment.", "数据库暂时不可用，请稍后再试。"),
     ("pending", "pending", "待支付"),
     ("authorized", "authorized", "已授权"),
     ("paid", "paid", "已支付"),

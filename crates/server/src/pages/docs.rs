@@ -17,7 +17,7 @@ fn body(document: &str) -> String {
     let document: Value = serde_json::from_str(document).unwrap_or_default();
     let mut out = String::new();
     let _ = write!(out, "<h1>payonce API</h1><p>{}</p>", escaped(document["info"]["description"].as_str().unwrap_or_default()));
-    out.push_str("<p>The whole document is at <a href=\"/openapi.json\">/openapi.json</a>. Errors are <code>application/problem+json</code>; each code has a page under <code>/docs/errors/</code>.</p>");
+    out.push_str("<p>The whole document is at <a href=\"/openapi.json\">/openapi.json</a>. Errors are <code>application/problem+json</code>; each code has a page: <a href=\"/docs/errors\">/docs/errors</a>.</p>");
     for (path, operations) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in operations.as_object().into_iter().flatten() {
             let summary = operation["summary"].as_str().unwrap_or_default();

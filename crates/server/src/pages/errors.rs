@@ -15,6 +15,22 @@ pub(super) async fn page(Path(code): Path<String>) -> Response {
     }
 }
 
+/// Every code with the first sentence of its page.
+pub(super) async fn index() -> Response {
+    html::page(StatusCode::OK, "en", "Error codes", &listed(ERROR_PAGES))
+}
+
+fn listed(pages: &[(&str, &str)]) -> String {
+    let mut out = String::from("<p><a href=\"/docs\">API</a></p><h1>Error codes</h1><ul>");
+    for (code, text) in pages {
+        let means = text.split("\n\n").nth(2).unwrap_or_default().trim();
+        let means = means.split_once(". ").map_or(means, |(first, _)| first);
+        out.push_str(&format!("<li><a href=\"/docs/errors/{code}\"><code>{code}</code></a> {}</li>", inline(means.trim_end_matches('.'))));
+    }
+    out.push_str("</ul>");
+    out
+}
+
 /// Headings, lists and paragraphs; everything else stays as it is written.
 fn body(markdown: &str) -> String {
     let mut out = String::from("<p><a href=\"/docs\">API</a></p>");
@@ -43,6 +59,13 @@ fn inline(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_index_leads_to_every_page_with_its_first_sentence() {
+        let index = listed(ERROR_PAGES);
+        assert_eq!(index.matches("<li>").count(), ERROR_PAGES.len());
+        assert!(index.contains("<a href=\"/docs/errors/order_open\"><code>order_open</code></a> The order is open as"), "{index}");
+    }
 
     #[test]
     fn a_page_is_escaped_and_loads_nothing() {

@@ -8,14 +8,13 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use http::{Method, StatusCode, Uri};
-use payonce::http::Problem;
 
 use crate::api::Api;
-use crate::api::fault::Fault;
+use crate::api::fault::{Fault, refused};
 use crate::observe::meter;
 
 /// The OpenAPI document, written by hand; a test holds it against the routes.
@@ -29,7 +28,11 @@ pub(crate) fn router() -> Router<Arc<Api>> {
         .route("/metrics", get(|| async { ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], meter::page()) }))
         .route("/openapi.json", get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI) }))
         .route("/style.css", get(html::style))
+        .route("/", get(|| async { Redirect::temporary("/docs") }))
         .route("/docs", get(docs::index))
+        .route("/docs/", get(|| async { Redirect::temporary("/docs") }))
+        .route("/docs/errors", get(errors::index))
+        .route("/docs/errors/", get(errors::index))
         .route("/docs/errors/{code}", get(errors::page))
 }
 
@@ -49,12 +52,12 @@ async fn ready(State(api): State<Arc<Api>>) -> Response {
 
 /// A path that nobody serves.
 pub(crate) async fn no_route(uri: Uri) -> Fault {
-    Problem::new(404, "route_not_found", "There is no such path", format!("{} is not served here; /docs lists what is.", uri.path())).into()
+    refused(404, "route_not_found", "There is no such path", format!("{} is not served here; /docs lists what is.", uri.path())).into()
 }
 
 /// A path that is served, but not to this method.
 pub(crate) async fn no_method(method: Method, uri: Uri) -> Fault {
-    Problem::new(
+    refused(
         405,
         "method_not_allowed",
         "The method is not allowed here",

@@ -184,12 +184,19 @@ async fn a_slow_body_is_given_up() {
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_methods_and_types_that_are_not_served_are_problems_too() {
     let place = Place::start().await;
-    assert_eq!(place.get("/v2/payments").await.expect(404).code(), "route_not_found");
+    let lost = place.get("/v2/payments").await.expect(404);
+    assert_eq!(
+        (lost.code().as_str(), &lost.json()["money_moved"], &lost.json()["retry"]),
+        ("route_not_found", &json!("no"), &json!("never"))
+    );
+    assert_eq!(place.get("/").await.expect(307).header("location"), Some("/docs"));
+    assert!(place.get("/docs/errors").await.expect(200).text().contains("/docs/errors/route_not_found"));
     assert_eq!(place.get("/v1/payments/nonsense").await.expect(404).code(), "payment_not_found");
     let bearer = format!("Bearer {KEY}");
     let wrong =
         place.client.send(Method::DELETE, &format!("{}/v1/payments", place.base), &[("authorization", &bearer)], "").await.expect(405);
     assert_eq!((wrong.code().as_str(), wrong.header("allow").map(|allow| allow.contains("POST"))), ("method_not_allowed", Some(true)));
+    assert_eq!((&wrong.json()["money_moved"], &wrong.json()["retry"]), (&json!("no"), &json!("never")));
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "K1"), ("content-type", "application/x-www-form-urlencoded")];
     let form = place.client.send(Method::POST, &format!("{}/v1/payments", place.base), &headers, "order_id=O1").await.expect(415);
     assert_eq!(form.code(), "content_type_not_supported");

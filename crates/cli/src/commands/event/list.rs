@@ -10,7 +10,9 @@ use crate::printer::Printer;
 use crate::site::Site;
 
 pub(crate) async fn run(args: EventList) -> Result<Exit, Fault> {
-    let missing = |id: &str| Fault::no(format!("there is no event {id}")).hint("an event's id begins with evt_");
+    let missing = |id: &str| {
+        Fault::no(format!("there is no event {id}")).hint("--after takes an event's ID, which begins with evt_, not its position N")
+    };
     let after = args.after.as_deref().map(|id| EventId::parse(id).ok_or_else(|| missing(id))).transpose()?;
     let site = Site::open(&args.place).await?;
     let mut feed = Vec::new();
