@@ -190,6 +190,7 @@ impl Ledger {
             captures: Vec::new(),
             refunds: Vec::new(),
             surpluses: Vec::new(),
+            switching_until: None,
             audit_len: 0,
             audit_head: [0; 32],
             created_at: started.now,
@@ -246,6 +247,7 @@ impl Ledger {
             draft.note("sending", None, sending("attempt", id.as_str(), attempt.send.as_ref()));
         }
         draft.after.amount = plan.order.amount;
+        draft.after.switching_until = None;
         draft.after.attempts.push(attempt.clone());
         let call = match step {
             Step::Local(outcome) => return self.store_local(draft, &id, outcome, started).await,
@@ -295,7 +297,8 @@ impl Ledger {
         let Some(newest) = payment.newest().cloned() else { return Ok(None) };
         let ended = match payment.status {
             PaymentStatus::Failed | PaymentStatus::Closed => payment.captured().minor == 0,
-            PaymentStatus::Pending => newest.is_live() && newest.failure.is_some(),
+            // Without a live attempt it is pending only because a switch broke off.
+            PaymentStatus::Pending => payment.live().is_none() || (newest.is_live() && newest.failure.is_some()),
             PaymentStatus::Authorized | PaymentStatus::Paid | PaymentStatus::Review => false,
         };
         if ended {
@@ -323,21 +326,12 @@ impl Ledger {
 
     /// A new attempt for an order that ended without money: what is left of the old one is closed and proved dead first (I4).
     async fn again(&self, plan: &Plan, caller: &Caller, payment: Payment, until: Instant) -> Result<Option<Reply>, FlowFault> {
-        let (payment, seen) = match self.end_live(payment, Then::NewAttempt, until).await? {
-            Ended::Dead { payment, seen } => (payment, seen),
+        let payment = match self.end_live(payment, Then::NewAttempt, until).await? {
+            Ended::Dead(payment) => payment,
             Ended::Money(payment) => return Ok(Some(Reply::Existing(payment))),
             Ended::Unresolved { payment, retry_at } => return Ok(Some(Reply::AttemptUnresolved { payment, retry_at })),
         };
-        self.next_attempt(plan, caller, self.ended_draft(payment, seen.as_ref()), until).await
-    }
-
-    /// A change that begins with the end of the attempt before.
-    pub(crate) fn ended_draft(&self, payment: Payment, seen: Option<&Observation>) -> Draft {
-        let mut draft = Draft::of(payment, self.now());
-        if let Some(seen) = seen {
-            observe::observe(&mut draft, seen, self.surplus);
-        }
-        draft
+        self.next_attempt(plan, caller, Draft::of(payment, self.now()), until).await
     }
 
     /// A new attempt on whatever channel, after the caller has made sure that the live one is dead or released.

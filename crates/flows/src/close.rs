@@ -22,13 +22,7 @@ use crate::send::{Looks, order_facts};
 #[derive(Clone, Debug)]
 pub enum Ended {
     /// Nothing of the payment can take money any more.
-    Dead {
-        /// The payment.
-        payment: Payment,
-        /// What ended the live attempt, where it is to be stored together with what comes after it: a payment that goes on elsewhere was
-        /// never closed, and the merchant is not told so.
-        seen: Option<Observation>,
-    },
+    Dead(Payment),
     /// The payment has money: paid or authorised.
     Money(Payment),
     /// An attempt may still charge.
@@ -62,10 +56,10 @@ impl Ledger {
         let account = self.accounts.required(&attempt.account).await?;
         let Some(method) = account.account.capability().method(Some(&attempt.method)) else { return Ok(verdict(payment)) };
         let mut absent = false;
+        if then == Then::NewAttempt {
+            payment = self.begin_switch(payment).await?;
+        }
         if let Some(asked) = self.ask(&payment, &attempt, &account, method).await {
-            if then == Then::NewAttempt && ends(&asked.seen.outcome) {
-                return Ok(Ended::Dead { payment, seen: Some(asked.seen) });
-            }
             absent = asked.absent;
             payment = self.store_look_up(payment, &asked, Looks::Asked).await?;
         }
@@ -77,9 +71,6 @@ impl Ledger {
             && let CloseKind::Close | CloseKind::CancelReturns = method.close
             && let Some(seen) = self.ask_to_close(&payment, &attempt, &account, until).await
         {
-            if then == Then::NewAttempt && ends(&seen.outcome) {
-                return Ok(Ended::Dead { payment, seen: Some(seen) });
-            }
             payment = self.store_close(payment, &attempt, &account, seen).await?;
         }
         match open(&payment) {
@@ -94,6 +85,14 @@ impl Ledger {
             }
             None => Ok(verdict(payment)),
         }
+    }
+
+    /// Says that a new attempt is to follow, so that the end of the old one, whoever tells it, is not told as the end of the payment. Should the
+    /// switch not come to its end, the due list takes that back.
+    async fn begin_switch(&self, payment: Payment) -> Result<Payment, FlowFault> {
+        let until = self.now().plus(self.timing.answer_due + self.timing.channel_deadline);
+        let after = self.change(&payment.tenant, &payment.id, None, |draft| draft.after.switching_until = Some(until)).await?;
+        Ok(after.unwrap_or(payment))
     }
 
     /// One close call and what it says, stored.
@@ -163,7 +162,7 @@ impl Ledger {
 pub(crate) enum Then {
     /// The payment is closed.
     Nothing,
-    /// A new attempt: the end is stored together with it.
+    /// A new attempt.
     NewAttempt,
 }
 
@@ -186,5 +185,5 @@ const fn ends(outcome: &Outcome) -> bool {
 fn verdict(payment: Payment) -> Ended {
     let money = payment.paid_attempt().is_some()
         || payment.attempts.iter().any(|attempt| attempt.status == AttemptStatus::Authorized && !attempt.released);
-    if money { Ended::Money(payment) } else { Ended::Dead { payment, seen: None } }
+    if money { Ended::Money(payment) } else { Ended::Dead(payment) }
 }

@@ -70,7 +70,7 @@ impl Ledger {
             payment.attempts.iter().filter(|row| row.due_at.is_some_and(|due| due <= now)).map(|row| row.id.clone()).collect();
         let refunds: Vec<RefundId> =
             payment.refunds.iter().filter(|row| row.due_at.is_some_and(|due| due <= now)).map(|row| row.id.clone()).collect();
-        let mut payment = payment;
+        let mut payment = if payment.switching_until.is_some_and(|until| until <= now) { self.end_switch(payment).await? } else { payment };
         for attempt in &attempts {
             payment = self.reconcile_attempt(payment, attempt, until).await?;
         }
@@ -96,6 +96,17 @@ impl Ledger {
             payment = self.resolve_refund(payment, refund, until).await?;
         }
         Ok(Some(payment))
+    }
+
+    /// A switch that never came to its new attempt: what the payment is without it counts again.
+    async fn end_switch(&self, payment: Payment) -> Result<Payment, FlowFault> {
+        let now = self.now();
+        let after = self
+            .change(&payment.tenant, &payment.id, None, |draft| {
+                draft.after.switching_until = draft.after.switching_until.filter(|until| *until > now);
+            })
+            .await?;
+        Ok(after.unwrap_or(payment))
     }
 
     /// A paid order that the channel calls closed has gone back whole or been taken back, without a word that we know of: a person has to look.

@@ -52,7 +52,7 @@ impl Ledger {
             }
         }
         let draft = match self.end_live(payment, Then::NewAttempt, until).await? {
-            Ended::Dead { payment, seen } => self.ended_draft(payment, seen.as_ref()),
+            Ended::Dead(payment) => Draft::of(payment, self.now()),
             Ended::Money(payment) => return Ok(Some(Reply::Existing(payment))),
             Ended::Unresolved { payment, .. } if force => {
                 let mut draft = Draft::of(payment, self.now());

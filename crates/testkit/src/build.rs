@@ -128,6 +128,7 @@ impl Build {
             captures: Vec::new(),
             refunds: Vec::new(),
             surpluses: Vec::new(),
+            switching_until: None,
             audit_len: 0,
             audit_head: [0; 32],
             created_at: self.now(),

@@ -177,7 +177,9 @@ fn txn(node: &Node) -> Option<String> {
 fn paid(node: &Node, paid_at: &str) -> Outcome {
     match (txn(node), yuan(node, "total_amount")) {
         (Some(txn), Some(amount)) => Outcome::Paid(Taken { txn, amount: Some(amount), at: node.text(paid_at).and_then(beijing::moment) }),
-        (None, Some(_) | None) | (Some(_), None) => Outcome::Unknown("paid, but without a transaction or an amount that can be read".to_owned()),
+        (None, Some(_) | None) | (Some(_), None) => {
+            Outcome::Unknown("paid, but without a transaction or an amount that can be read".to_owned())
+        }
     }
 }
 

@@ -224,6 +224,8 @@ fn b077_switching_ends_the_first_session_before_the_second_is_offered() {
     let scanned = qr(&server, "K1", "O1");
     buyer(&shop, &scanned, "abandon");
     let path = format!("/v1/payments/{}/attempts", id(&scanned));
+    // The channel's own word on the close comes before its answer to us.
+    shop.sandbox.fault("close", "delay_response", 1, 700);
     let switched = post(&server, "A1", &path, &barcode).expect("an answer");
     assert_eq!(switched.status, 201, "{}", switched.json());
     let after = get(&server, &format!("/v1/payments/{}", id(&scanned)));
@@ -259,6 +261,40 @@ fn b077_switching_ends_the_first_session_before_the_second_is_offered() {
     assert!(returned, "{seen}\n{}", server.log());
     assert_eq!((&seen["status"], seen["surpluses"].as_array().map(Vec::len)), (&json!("paid"), Some(1)), "{seen}");
     assert_eq!(shop.sandbox.executed("charge").0, 4);
+}
+
+#[test]
+fn b077_a_switch_that_dies_half_way_is_gone_on_with_or_told_as_the_end() {
+    let shop = Installation::new(Store::sqlite());
+    let barcode = json!({ "channel": "alipay", "method": "barcode", "channel_options": { "auth_code": "280000000000000000" } });
+    let server = shop.serve(&[]);
+    let payments = [qr(&server, "K1", "O1"), qr(&server, "K2", "O2")];
+    for payment in &payments {
+        buyer(&shop, payment, "abandon");
+    }
+    let path = |payment: &Value| format!("/v1/payments/{}/attempts", id(payment));
+    shop.sandbox.fault("close", "delay_response", 2, 1500);
+    let mut server = server;
+    thread::scope(|scope| {
+        let (server, barcode) = (&server, &barcode);
+        for (n, payment) in payments.iter().enumerate() {
+            let path = path(payment);
+            scope.spawn(move || post(server, &format!("A{n}"), &path, barcode));
+        }
+        wait_for_call(&shop, "alipay.trade.close");
+        thread::park_timeout(Duration::from_millis(700));
+        server.signal("KILL");
+    });
+    assert!(server.ends_within(Duration::from_secs(5)));
+    let server = shop.serve(&[]);
+    // The merchant of the first asks again and gets its new attempt; the other never comes back, and is told that the order is closed.
+    let again = retry_until_final(&server, "A0", &path(&payments[0]), &barcode, RECOVERS_WITHIN).json();
+    assert!(again.to_string().contains("succeeded") || again["status"] == "paid", "{again}");
+    wait_for_status(&server, "O1", "paid", RECOVERS_WITHIN);
+    wait_for_status(&server, "O2", "closed", RECOVERS_WITHIN);
+    let told = wait_until(RECOVERS_WITHIN, || events(&server, "payment.paid") == 1 && events(&server, "payment.closed") == 1);
+    assert!(told, "{} paid, {} closed", events(&server, "payment.paid"), events(&server, "payment.closed"));
+    assert_eq!(shop.sandbox.executed("charge").0, 1);
 }
 
 /// Kills the server at moments that nobody chose, while merchants go on asking; in the end everything is equal.

@@ -154,6 +154,9 @@ pub struct Payment {
     /// Money beside the payment.
     #[serde(skip)]
     pub surpluses: Vec<Surplus>,
+    /// A switch to another attempt is under way, until then at the most: that the old attempt ends meanwhile is no end of the payment.
+    #[serde(default)]
+    pub switching_until: Option<Timestamp>,
     /// How many timeline entries there are.
     pub audit_len: u64,
     /// The hash of the last timeline entry; zeros before the first.
@@ -251,7 +254,7 @@ impl Payment {
     pub fn due_at(&self) -> Option<Timestamp> {
         let attempts = self.attempts.iter().filter_map(|attempt| attempt.due_at);
         let refunds = self.refunds.iter().filter_map(|refund| refund.due_at);
-        attempts.chain(refunds).min()
+        attempts.chain(refunds).chain(self.switching_until).min()
     }
 
     /// The status that follows from the attempts and the review.
@@ -272,6 +275,9 @@ impl Payment {
                 | AttemptStatus::Declined
                 | AttemptStatus::Closed => PaymentStatus::Pending,
             };
+        }
+        if self.switching_until.is_some() {
+            return PaymentStatus::Pending;
         }
         match self.newest().map(|attempt| attempt.status) {
             Some(AttemptStatus::Declined) => PaymentStatus::Failed,

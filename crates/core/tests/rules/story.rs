@@ -81,6 +81,7 @@ impl Story {
             captures: Vec::new(),
             refunds: Vec::new(),
             surpluses: Vec::new(),
+            switching_until: None,
             audit_len: 0,
             audit_head: [0; 32],
             created_at: now,

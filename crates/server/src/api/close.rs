@@ -20,7 +20,7 @@ pub(crate) async fn create(State(api): State<Arc<Api>>, Path(id): Path<String>, 
     let (ledger, tenant) = (Arc::clone(&api.ledger), incoming.tenant.clone());
     api.guarded(&incoming, move |_| async move {
         let ended = match ledger.close(&tenant, &id).await {
-            Ok(Some(Ended::Dead { payment, .. } | Ended::Money(payment))) => view::payment_answer(&ledger, 200, &payment).map(Ending::Keep),
+            Ok(Some(Ended::Dead(payment) | Ended::Money(payment))) => view::payment_answer(&ledger, 200, &payment).map(Ending::Keep),
             Ok(Some(Ended::Unresolved { payment, retry_at })) => attempt_unresolved(&ledger, &payment, retry_at),
             Ok(None) => Ok(nothing_happened(&payment_not_found())),
             Err(fault) => Err(fault),

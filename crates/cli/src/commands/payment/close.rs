@@ -13,7 +13,7 @@ pub(crate) async fn run(args: One) -> Result<Exit, Fault> {
     let ended = site.app.ledger().close(&payment.tenant, &payment.id).await?;
     let (after, exit) = match ended {
         None => return Err(Fault::no(format!("there is no payment {}", args.id))),
-        Some(Ended::Dead { payment: after, .. }) => (after, Exit::Done),
+        Some(Ended::Dead(after)) => (after, Exit::Done),
         Some(Ended::Money(after)) => {
             talk("paying won: the payment has money and stays as it is");
             (after, Exit::No)
