@@ -12,7 +12,7 @@ use payonce_core::clock::Timestamp;
 use payonce_core::failure::Failure;
 use payonce_core::money::{Currency, Money};
 use payonce_core::notification::{Rejection, Verify};
-use payonce_core::outcome::{Action, CloseOutcome, Outcome, RefundOutcome};
+use payonce_core::outcome::{CloseOutcome, Outcome, RefundOutcome};
 use serde_json::Value;
 
 use crate::transport::{WireReply, WireRequest};
@@ -353,6 +353,3 @@ impl FromFault for CloseOutcome {
 pub fn misconfigured(channel_code: &str, message: &str) -> Failure {
     Failure::new("channel_misconfigured", message).with_channel_code(channel_code)
 }
-
-/// A convenience for adapters whose orders need nothing from the buyer.
-pub const NO_ACTION: Option<Action> = None;

@@ -1,21 +1,21 @@
-//! Sending an attempt or a refund, and asking what became of it. One sender at a time (I3): the lease is part of the payment and stored
+//! Sending an attempt (and, in `refund`, a refund), and asking what became of it. One sender at a time (I3): the lease is part of the payment and stored
 //! before a byte is written.
 //!
 //! In: a payment whose attempt or refund is to be resolved. Out: the payment as it then is. Never: a new reference.
 
+mod refund;
+
 use std::time::Duration;
 
-use payonce_channels::contract::{Idempotency, MethodCapability, OrderFacts, RefundFacts, Step};
+use payonce_channels::contract::{Idempotency, MethodCapability, OrderFacts, Step};
 use payonce_channels::driver;
 use payonce_channels::transport::Deadlines;
 use payonce_core::attempt::{Attempt, AttemptStatus, SendLease};
 use payonce_core::clock::Timestamp;
-use payonce_core::id::{AttemptId, RefundId};
-use payonce_core::outcome::{Outcome, RefundOutcome, Source};
+use payonce_core::id::AttemptId;
+use payonce_core::outcome::{Outcome, Source};
 use payonce_core::payment::Payment;
 use payonce_core::payment::observe::{self, Observation};
-use payonce_core::payment::refunds;
-use payonce_core::refund::{Refund, RefundStatus};
 use payonce_failpoint as failpoint;
 use serde_json::json;
 use tokio::time::Instant;
@@ -106,7 +106,7 @@ impl Ledger {
             other => other,
         };
         failpoint::hit("charge.answer_read").await;
-        let payment = self.store_answer(payment, &attempt.id, outcome, wait).await?;
+        let payment = self.store_answer(payment, attempt, outcome, wait).await?;
         failpoint::hit("charge.result_stored").await;
         Ok(payment)
     }
@@ -137,10 +137,11 @@ impl Ledger {
     async fn store_answer(
         &self,
         payment: &Payment,
-        id: &AttemptId,
+        sent: &Attempt,
         outcome: Outcome,
         wait: Option<Duration>,
     ) -> Result<Payment, FlowFault> {
+        let (id, sender) = (&sent.id, sender_of(sent.send.as_ref()));
         let now = self.now();
         let action = self.seal_action(id.as_str(), &outcome);
         let seen = Observation { attempt: id.clone(), outcome, source: Source::Answer, action };
@@ -156,11 +157,7 @@ impl Ledger {
                 observe::observe(draft, &seen, self.surplus);
                 let Some(attempt) = draft.after.attempts.iter_mut().find(|attempt| &attempt.id == id) else { return };
                 if let Some(lease) = &mut attempt.send {
-                    lease.send_until = lease.send_until.min(now);
-                    lease.not_before = not_before;
-                    if is_definite(&seen.outcome) {
-                        lease.unanswered = lease.unanswered.saturating_sub(1);
-                    }
+                    lease.ended(sender, now, not_before, is_definite(&seen.outcome));
                 }
                 if attempt.status.is_live() {
                     let due = self.timing.attempt_due(attempt, now).plus(pause);
@@ -284,156 +281,6 @@ impl Ledger {
         let latest = lease.first_sent_at.plus(window).minus(self.timing.resend_margin);
         self.now().plus(self.timing.channel_deadline) < latest
     }
-
-    /// Sends a refund whose lease was just stored, and stores what came of it.
-    pub(crate) async fn send_refund(
-        &self,
-        payment: &Payment,
-        refund: &Refund,
-        account: &Opened,
-        started: Started,
-    ) -> Result<Payment, FlowFault> {
-        let Some(sealed) = &refund.content else { return Ok(payment.clone()) };
-        let content = self.open_content(refund.id.as_str(), sealed)?;
-        let call = account.account.refund(&content, self.now());
-        let ran = driver::run(self.transport.as_ref(), call, self.deadlines(started)).await;
-        tracing::info!(payment = %payment.id, refund = %refund.id, channel = %refund.channel, status = ran.status, outcome = ?ran.outcome, "refund sent");
-        failpoint::hit("refund.request_sent").await;
-        let first = refund.send.as_ref().is_none_or(|lease| lease.sends <= 1);
-        failpoint::hit("refund.answer_read").await;
-        let payment = self.store_refund(payment, &refund.id, &ran.outcome, Source::Answer, first, ran.retry_after).await?;
-        failpoint::hit("refund.result_stored").await;
-        Ok(payment)
-    }
-
-    /// Finds out what became of a refund that we send: sends it if it was not sent, asks the channel, sends the same again where nothing is there.
-    pub(crate) async fn resolve_refund(&self, payment: Payment, id: &RefundId, until: Instant) -> Result<Payment, FlowFault> {
-        let Some(refund) = payment.refund(id).cloned() else { return Ok(payment) };
-        if !refund.status.is_open() {
-            return Ok(payment);
-        }
-        let account = self.accounts.required(&refund.account).await?;
-        let (payment, may_send) =
-            if refund.send.is_some() { self.look_up_refund(payment, &refund, &account).await? } else { (payment, true) };
-        let capability = account.account.capability();
-        let Some(refund) = payment.refund(id).cloned() else { return Ok(payment) };
-        let resend = refund.send.is_some();
-        let safe = !resend || (capability.refund.is_safe_to_resend() && self.is_inside(refund.send.as_ref(), capability.refund_window));
-        if !may_send || !safe || !refund.status.is_open() || Instant::now() >= until {
-            return Ok(payment);
-        }
-        let started = self.started();
-        let Some((payment, refund)) = self.take_refund_lease(&payment, id, &account, started).await? else {
-            return self.reload(payment).await;
-        };
-        self.send_refund(&payment, &refund, &account, started).await
-    }
-
-    async fn look_up_refund(&self, payment: Payment, refund: &Refund, account: &Opened) -> Result<(Payment, bool), FlowFault> {
-        let Some(attempt) = payment.attempt(&refund.attempt_id) else { return Ok((payment, false)) };
-        let facts = RefundFacts {
-            refund_ref: refund.channel_ref.clone(),
-            channel_refund_id: refund.channel_refund_id.clone(),
-            order: order_facts(attempt),
-            amount: refund.amount,
-        };
-        let Some(call) = account.account.query_refund(&facts, self.now()) else {
-            // Without a look-up the resend is the look-up, inside its window.
-            return Ok((payment, refund.status == RefundStatus::Unknown));
-        };
-        let ran = driver::run(self.transport.as_ref(), call, self.deadlines(self.started())).await;
-        tracing::info!(payment = %payment.id, refund = %refund.id, channel = %refund.channel, status = ran.status, outcome = ?ran.outcome, "refund looked up");
-        let outcome = match ran.outcome {
-            RefundOutcome::NotAccepted(failure) => RefundOutcome::Unknown(failure.message),
-            other => other,
-        };
-        let absent = matches!(outcome, RefundOutcome::Absent);
-        let payment = self.store_refund(&payment, &refund.id, &outcome, Source::LookUp, false, ran.retry_after).await?;
-        Ok((payment, absent))
-    }
-
-    async fn store_refund(
-        &self,
-        payment: &Payment,
-        id: &RefundId,
-        outcome: &RefundOutcome,
-        source: Source,
-        first_send: bool,
-        wait: Option<Duration>,
-    ) -> Result<Payment, FlowFault> {
-        let now = self.now();
-        let not_before = wait.map(|wait| now.plus(wait));
-        let pause = self.jitter();
-        let kind = if source == Source::Answer { "answered" } else { "looked_up" };
-        let after = self
-            .change(&payment.tenant, &payment.id, None, |draft| {
-                draft.note(kind, Some(source), json!({ "refund": id, "outcome": refunds::name(outcome), "retry_at": not_before }));
-                refunds::observe_refund(draft, id, outcome, source, first_send);
-                if let Some(refund) = draft.after.refunds.iter_mut().find(|refund| &refund.id == id) {
-                    if source == Source::Answer
-                        && let Some(lease) = &mut refund.send
-                    {
-                        lease.send_until = lease.send_until.min(now);
-                        lease.not_before = not_before;
-                    }
-                    if source == Source::LookUp {
-                        refund.looks = refund.looks.saturating_add(1);
-                    }
-                    if refund.status.is_open() {
-                        let due = self.timing.next_look_up(refund.looks, now).plus(pause);
-                        refund.due_at = Some(not_before.map_or(due, |wait| due.max(wait)));
-                    }
-                }
-            })
-            .await?;
-        Ok(after.unwrap_or_else(|| payment.clone()))
-    }
-
-    /// Takes the send lease of a refund, preparing its content first where that was not done yet (refunds of a surplus).
-    async fn take_refund_lease(
-        &self,
-        payment: &Payment,
-        id: &RefundId,
-        account: &Opened,
-        started: Started,
-    ) -> Result<Option<(Payment, Refund)>, FlowFault> {
-        let mut taken = None;
-        let after = self
-            .change(&payment.tenant, &payment.id, None, |draft| {
-                taken = None;
-                let Some(index) = draft.after.refunds.iter().position(|refund| &refund.id == id) else { return };
-                let refund = draft.after.refunds[index].clone();
-                let held = refund.send.as_ref().is_some_and(|lease| !lease.is_free(started.now));
-                if !refund.status.is_open() || held {
-                    return;
-                }
-                let content = match &refund.content {
-                    Some(content) => Some(content.clone()),
-                    None => self.refund_content(&draft.after, &refund, account),
-                };
-                let Some(content) = content else { return };
-                let lease = self.lease(refund.send.as_ref(), started);
-                draft.note("sending", None, sending("refund", id.as_str(), Some(&lease)));
-                let row = &mut draft.after.refunds[index];
-                row.content = Some(content);
-                row.send = Some(lease);
-                taken = Some(row.clone());
-            })
-            .await?;
-        Ok(after.zip(taken))
-    }
-
-    fn refund_content(&self, payment: &Payment, refund: &Refund, account: &Opened) -> Option<payonce_core::secret::Sealed> {
-        let attempt = payment.attempt(&refund.attempt_id)?;
-        let order = crate::refund::refund_order(self, attempt, refund);
-        match account.account.prepare_refund(&order) {
-            Ok(content) => Some(self.seal_content(refund.id.as_str(), &content)),
-            Err(why) => {
-                tracing::error!(payment = %payment.id, refund = %refund.id, %why, "a refund cannot be prepared");
-                None
-            }
-        }
-    }
 }
 
 /// The timeline's entry of a request that is about to be sent. The sender makes it unlike any other.
@@ -465,6 +312,10 @@ pub(crate) fn absence_is_final(attempt: &Attempt, method: &MethodCapability, now
     let declined = attempt.failure.is_some() && !under_way;
     // While the content may still be sent again, absence only means that it has to be.
     expired || declined || (!under_way && !method.charge.is_safe_to_resend())
+}
+
+fn sender_of(lease: Option<&SendLease>) -> &str {
+    lease.map_or("", |lease| lease.sender.as_str())
 }
 
 /// Whether an answer says what became of the order, so that its request is no longer under way.

@@ -40,7 +40,7 @@ fn in_line(path: &str, number: usize, line: &str) -> Vec<Finding> {
     found.map(|(word, why)| Finding::new(path, number, format!("`{word}`: {why}"))).collect()
 }
 
-/// Whether the word stands alone: `MASTODON` holds none of them.
+/// Whether the word stands alone: one inside a longer word is none.
 fn is_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();

@@ -83,6 +83,18 @@ impl SendLease {
     pub fn is_free(&self, now: Timestamp) -> bool {
         self.send_until <= now && self.not_before.is_none_or(|wait| wait <= now)
     }
+
+    /// The request of `sender` has ended, with an answer that is definite or not. Only its own lease is given back: a late answer to an earlier
+    /// sender says nothing of a request that somebody else is sending by now (I3). What the channel asks for counts whoever was asked.
+    pub fn ended(&mut self, sender: &str, now: Timestamp, not_before: Option<Timestamp>, definite: bool) {
+        if self.sender == sender {
+            self.send_until = self.send_until.min(now);
+        }
+        self.not_before = self.not_before.max(not_before);
+        if definite {
+            self.unanswered = self.unanswered.saturating_sub(1);
+        }
+    }
 }
 
 /// One try on one channel.
@@ -141,5 +153,39 @@ impl Attempt {
     /// Whether a byte of it may have left this machine.
     pub const fn was_sent(&self) -> bool {
         self.send.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_unix(1_000);
+
+    fn lease(sender: &str) -> SendLease {
+        let send_until = Timestamp(NOW.0 + 20_000);
+        SendLease { sender: sender.to_owned(), first_sent_at: NOW, send_until, sends: 2, unanswered: 2, not_before: None }
+    }
+
+    #[test]
+    fn only_the_sender_gives_its_lease_back() {
+        let mut own = lease("b");
+        own.ended("b", NOW, None, true);
+        assert_eq!((own.is_free(NOW), own.unanswered), (true, 1));
+        // A zombie's late answer: the second sender is still sending, and one request less is under way.
+        let mut taken = lease("b");
+        taken.ended("a", NOW, None, true);
+        assert_eq!((taken.is_free(NOW), taken.send_until, taken.unanswered), (false, lease("b").send_until, 1));
+        taken.ended("b", NOW, None, false);
+        assert_eq!((taken.is_free(NOW), taken.unanswered), (true, 1), "no definite answer: it may still be under way");
+    }
+
+    #[test]
+    fn a_wait_that_the_channel_asked_for_is_not_shortened() {
+        let wait = Timestamp(NOW.0 + 5_000);
+        let mut asked = lease("a");
+        asked.ended("a", NOW, Some(wait), false);
+        asked.ended("z", NOW, None, true);
+        assert!(!asked.is_free(Timestamp(wait.0 - 1)) && asked.is_free(wait));
     }
 }
